@@ -1,0 +1,86 @@
+"""All seams on one page: what a platform, a judge and an executor must offer."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, runtime_checkable
+
+from enricher.trace import Item, RawTrace, Rejection, TraceQuery, TraceRef
+from enricher.verdict import Annotation, Delivery, Provenance, Verdict
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Health:
+    """What a connection's self-check found, for `enricher doctor`."""
+
+    ok: bool
+    facts: Mapping[str, str] = field(default_factory=dict)  # server version, project names, rights ...
+    problems: tuple[str, ...] = ()  # one sentence each, saying what to do
+
+
+@runtime_checkable
+class Connector(Protocol):
+    """A platform that holds traces and takes annotations.
+
+    Every call may raise SetupError (credentials, unknown project), TryAgain or Unavailable (the platform may answer
+    later) or BadReply. A connector retries nothing by itself beyond one connection; the run owns the retry policy.
+    """
+
+    name: str  # name of the connection in the config
+
+    def find(self, query: TraceQuery) -> AsyncIterator[TraceRef]:
+        """Yield the traces that match, each once, oldest first; pages until the platform has no more."""
+        ...
+
+    def pull(self, refs: Sequence[TraceRef]) -> AsyncIterator[RawTrace | Rejection]:
+        """Yield one value a ref: the whole trace, or a Rejection (`trace_gone`) when it no longer exists."""
+        ...
+
+    async def annotate(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
+        """Write a batch; return one Delivery each, in order. One bad item never costs the others theirs."""
+        ...
+
+    async def confirm(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
+        """Read written annotations back; CONFIRMED where label and score are there, RETRY where not (yet)."""
+        ...
+
+    async def prepare(self, names: Mapping[str, Sequence[str]]) -> None:
+        """Create annotation or feedback configs, name to allowed labels, so that the UI colours and offers them."""
+        ...
+
+    async def check(self) -> Health:
+        """Report what is reachable and allowed; problems are values here, not exceptions."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Something that judges one item. It never raises for a bad reply: that is a status of the verdict.
+
+    May raise SetupError (wrong key: stop before all traces are tried) and OverBudget.
+    """
+
+    provenance: Provenance
+
+    async def judge(self, item: Item) -> Verdict:
+        """Judge the item; its answer and documents are already cut into sentences."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Runs a function over many values, some at a time."""
+
+    def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncIterator[R]:
+        """Yield the results as they finish. At most the configured number are under way, so memory stays flat."""
+        ...

@@ -1,0 +1,42 @@
+# The same few commands for people and CI. Everything is installed into .venv.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-
+# Bytecode is written even where the environment forbids it: Phoenix starts twice as fast with it.
+export PYTHONDONTWRITEBYTECODE :=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+
+help: ## List the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(STAMP)demo ## Start a Phoenix, send sample traces, enrich them, show the diffs (ARGS="--once --json")
+	@$(BIN)/enricher demo $(ARGS)
+
+test: $(STAMP)dev ## Run the whole test suite
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP)dev ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(STAMP)dev ## Format the code and sort imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)dev ## Run the benchmarks; each reports a ratio to a floor measured in the same run
+	@for bench in benchmarks/*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed; set PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP)%: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing trace-enricher[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+.PHONY: help demo test check format bench

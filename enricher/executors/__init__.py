@@ -1,0 +1,1 @@
+"""Ways to run many traces at a time; see `enricher.seams.Executor`."""

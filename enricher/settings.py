@@ -1,0 +1,327 @@
+"""Read YAML and environment into frozen settings; refuse unknown keys and report every problem together."""
+
+import difflib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+
+from enricher.errors import SetupError
+
+JudgeName = Literal["diff"]
+EngineName = Literal["local", "openai"]
+RiskLevel = Literal["normal", "high"]
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password)$", re.IGNORECASE)
+# Phoenix keeps the name "note" for its notes and answers 400 to the whole batch.
+_RESERVED_ANNOTATION_NAMES = {"note"}
+
+
+def duration(value: object) -> object:
+    """Read "90s", "30m", "24h", "7d" or "1h30m"; let anything else through to the type check."""
+    if not isinstance(value, str):
+        return value
+    parts = list(_DURATION.finditer(value.strip()))
+    if not parts or "".join(part.group(0) for part in parts) != value.strip():
+        raise ValueError(f"'{value}' is no duration; write for example 30m, 24h or 7d")
+    return timedelta(seconds=sum(float(part.group(1)) * _SECONDS[part.group(2)] for part in parts))
+
+
+Duration = Annotated[timedelta, BeforeValidator(duration)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    """A part of the config: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PhoenixConnection(Section):
+    """An Arize Phoenix server."""
+
+    kind: Literal["phoenix"]
+    base_url: str = "http://127.0.0.1:6006"
+    api_key_env: str = "PHOENIX_API_KEY"
+    api_key: SecretStr | None = None  # filled from the environment variable, never from the file
+    timeout: Duration = timedelta(seconds=30)
+    page_size: int = Field(default=1000, ge=1, le=1000)
+    settle: Duration = timedelta(seconds=30)
+    max_metadata_bytes: int = Field(default=1_000_000, ge=1_000)
+
+
+Connection = PhoenixConnection  # widened to a union by kind as platforms are added
+
+
+class ReportRule(Section):
+    """Which user reports choose a trace: all given conditions must hold."""
+
+    name: str  # annotation name or feedback key; without it other evaluators' scores would count as reports
+    labels: tuple[str, ...] = ()
+    max_score: float | None = None
+
+
+class SpanRule(Section):
+    """A trace counts when one of its spans meets all given conditions."""
+
+    kind: str | None = None
+    name: str | None = None
+    status: Literal["OK", "ERROR", "UNSET"] | None = None
+    attributes: dict[str, Any] = Field(default_factory=dict)
+    min_latency: Duration | None = None
+    tag: str | None = None
+    filter: str | None = None
+
+
+class Rule(Section):
+    """One reason to look at a trace."""
+
+    name: str
+    reports: tuple[ReportRule, ...] = ()
+    where: SpanRule = SpanRule()
+    rate: Share = 1.0
+    max_per_stratum: int | None = Field(default=None, ge=1)
+    stratum: str | None = None
+
+
+DEFAULT_RULES = (
+    Rule(
+        name="reported",
+        reports=(
+            ReportRule(name="user_feedback", labels=("thumbs-down",)),
+            ReportRule(name="user_feedback", max_score=0),
+        ),
+    ),
+    Rule(name="sampled", rate=0.1),
+)
+
+
+class Paths(Section):
+    """Where a home-made trace shape keeps its parts; each given path overrides the extraction rules."""
+
+    question: str | None = None
+    answer: str | None = None
+    documents: str | None = None
+    document_text: str | None = None
+    document_id: str | None = None
+    documents_span: str | None = None  # name of the span that holds the documents
+
+
+class Policy(Section):
+    """What happens to a verdict."""
+
+    route: Literal["write", "review", "both"] = "write"
+    review_below: Share | None = None  # None: 0.9 when the risk level is high, else never
+    review_failures: bool = True
+
+
+class Job(Section):
+    """What to pull, how to judge it, and where the results go."""
+
+    connection: str = "phoenix"
+    projects: tuple[str, ...] | Literal["all"] = ("default",)
+    rules: tuple[Rule, ...] = DEFAULT_RULES
+    judges: tuple[JudgeName, ...] = ("diff",)
+    risk_level: RiskLevel = "normal"
+    policy: Policy = Policy()
+    first_window: Duration = timedelta(hours=24)
+    look_back: Duration = timedelta(minutes=30)
+    report_look_back: Duration = timedelta(days=7)
+    give_up_after: Duration = timedelta(hours=24)
+    annotation_prefix: str = ""
+    additional_constraints: str = ""
+    examples: str = ""
+    paths: Paths = Paths()
+
+    @field_validator("rules")
+    @classmethod
+    def _names_are_unique(cls, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        names = [rule.name for rule in rules]
+        if len(set(names)) != len(names):
+            raise ValueError("two rules have the same name")
+        return rules
+
+    @field_validator("annotation_prefix")
+    @classmethod
+    def _keeps_clear_of_reserved_names(cls, prefix: str) -> str:
+        if prefix in _RESERVED_ANNOTATION_NAMES:
+            raise ValueError(f"'{prefix}' is a name that Phoenix keeps for itself")
+        return prefix
+
+
+class OpenAISettings(Section):
+    """A model behind any OpenAI-compatible endpoint."""
+
+    base_url: str = "https://api.openai.com/v1"
+    model: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    api_key: SecretStr | None = None  # filled from the environment variable, never from the file
+    prompt: str = "diff@v2"
+    max_tokens: int = Field(default=2048, ge=64)
+    context_window: int | None = Field(default=None, ge=512)
+    timeout: Duration = timedelta(seconds=60)
+    attempts: int = Field(default=4, ge=1, le=20)
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    seed: int | None = None
+    price_in: float = Field(default=0.0, ge=0)
+    price_cached: float = Field(default=0.0, ge=0)
+    price_out: float = Field(default=0.0, ge=0)
+
+
+class Settings(Section):
+    """Everything that can be configured; `config/default.yaml` explains each key."""
+
+    store: str = "sqlite:///trace-enricher.db"
+    engine: EngineName = "local"
+    openai: OpenAISettings = OpenAISettings()
+    prompt_folders: tuple[Path, ...] = ()
+    concurrency: int = Field(default=32, ge=1, le=1024)
+    report_url: str | None = None
+    connections: dict[str, Connection] = Field(default_factory=lambda: {"phoenix": PhoenixConnection(kind="phoenix")})
+    jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job()})
+
+    def fingerprint(self, job: Job) -> str:
+        """Hash what changes a job's verdicts, apart from prompt and model, which carry versions of their own."""
+        judged_by: dict[str, Any] = {
+            "risk_level": job.risk_level,
+            "constraints": job.additional_constraints,
+            "examples": job.examples,
+            "paths": job.paths.model_dump(),
+        }
+        if self.engine == "openai":
+            judged_by["openai"] = [self.openai.max_tokens, self.openai.seed, self.openai.context_window]
+        return hashlib.sha256(json.dumps(judged_by, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the config file (or the defaults when there is none) and the environment.
+
+    `ENRICHER_STORE`, `ENRICHER_ENGINE`, `ENRICHER_OPENAI__MODEL` and the like override the file; two underscores go
+    one level down. Secrets come from the variables that the `api_key_env` keys name.
+
+    Raises:
+        SetupError: names every problem of the file at once.
+    """
+    environment = os.environ if environment is None else environment
+    document = _read(path) if path is not None else {}
+    advice = "secrets are not read from the file; set the environment variable that api_key_env names"
+    problems = [f"{where}: {advice}" for where in _secrets_in(document)]
+    _override(document, environment)
+    settings = None
+    try:
+        settings = Settings.model_validate(document)
+    except ValidationError as error:
+        problems += [_sentence(e) for e in error.errors()]
+    problems += _misfits(document)
+    if problems or settings is None:
+        name = path or "the environment"
+        raise SetupError(f"{name} has {len(problems)} problem{'s' * (len(problems) != 1)}:\n  " + "\n  ".join(problems))
+    return _with_secrets(settings, environment)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetupError(f"the config file {path} can't be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise SetupError(f"the config file {path} is no valid YAML: {' '.join(str(error).split())}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise SetupError(f"the config file {path} must hold keys and values, such as 'engine: local'")
+    return document
+
+
+def _secrets_in(node: object, where: str = "") -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            place = f"{where}.{key}" if where else str(key)
+            if isinstance(value, str) and _SECRET_KEYS.search(str(key)):
+                yield place
+            yield from _secrets_in(value, place)
+
+
+def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
+    for variable, text in environment.items():
+        if not variable.startswith("ENRICHER_"):
+            continue
+        *parents, last = variable.removeprefix("ENRICHER_").lower().split("__")
+        if (parents or [last])[0] not in Settings.model_fields:
+            continue  # other programs may use the prefix
+        node = document
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[last] = yaml.safe_load(text)
+
+
+def _misfits(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what no single key shows; works on the raw document, so that it is reported beside other problems."""
+    connections = document.get("connections", {"phoenix": {}})
+    jobs = document.get("jobs", {})
+    if isinstance(jobs, dict) and isinstance(connections, dict):
+        for name, job in jobs.items():
+            wanted = job.get("connection", "phoenix") if isinstance(job, dict) else "phoenix"
+            if wanted not in connections:
+                hint = _did_you_mean(str(wanted), connections) or f"; there is {', '.join(map(str, connections))}"
+                yield f"jobs.{name}.connection: there is no connection '{wanted}'{hint}"
+    model = document.get("openai", {})
+    if document.get("engine") == "openai" and not (isinstance(model, dict) and model.get("model")):
+        yield "openai.model: name the model, since engine is openai"
+
+
+def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    def secret(section: Any) -> Any:
+        value = environment.get(section.api_key_env)
+        return section.model_copy(update={"api_key": SecretStr(value)}) if value else section
+
+    connections = {name: secret(c) if hasattr(c, "api_key_env") else c for name, c in settings.connections.items()}
+    return settings.model_copy(update={"connections": connections, "openai": secret(settings.openai)})
+
+
+def _sentence(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{where}: unknown key{_did_you_mean(str(error['loc'][-1]), _known_keys())}"
+    if error["type"] == "literal_error":
+        allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        hint = _did_you_mean(str(error["input"]), allowed)
+        return f"{where}: '{error['input']}' is not known{hint}; use one of {', '.join(allowed)}"
+    message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    if not where:
+        return message
+    return f"{where}: {message}" + ("" if error["type"] == "value_error" else f", not {error['input']!r}")
+
+
+def _did_you_mean(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=0.4)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def _known_keys() -> set[str]:
+    found: set[str] = set()
+    todo: list[type[BaseModel]] = [Settings, Job, Rule, ReportRule, SpanRule, Policy, Paths, *_connection_kinds()]
+    for section in todo:
+        found |= set(section.model_fields)
+    return found | set(OpenAISettings.model_fields)
+
+
+def _connection_kinds() -> tuple[type[BaseModel], ...]:
+    return tuple(kind for kind in get_args(Connection) if isinstance(kind, type)) or (PhoenixConnection,)

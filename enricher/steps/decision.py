@@ -1,0 +1,56 @@
+"""Decide what happens to a verdict: written back, shown to people, or both."""
+
+from dataclasses import dataclass
+
+from enricher.verdict import AlignmentStatus, Decision, DiffResult, Route, Status, Verdict
+
+# Flags of a verdict or segment after which nobody should rely on it unread.
+_DOUBTS = ("evidence_not_verified", "context_truncated", "dropped_attributes", "injection_suspected", "source_conflict")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyRule:
+    """The policy of a job, as the settings give it."""
+
+    route: Route = Route.WRITE
+    risk_level: str = "normal"
+    review_below: float | None = None
+    review_failures: bool = True
+
+    @property
+    def threshold(self) -> float | None:
+        """Return the score below which people look: as configured, else 0.9 when the risk is high, else none."""
+        return 0.9 if self.review_below is None and self.risk_level == "high" else self.review_below
+
+
+def decide(verdict: Verdict, policy: PolicyRule) -> Decision:
+    """Route one verdict; the reasons are the codes under which the review queue lists it."""
+    if not verdict.status.is_verdict:
+        return Decision(
+            route=Route.REVIEW if policy.review_failures else Route.DROP,
+            reasons=(f"judge_failed:{verdict.status}",) if policy.review_failures else (),
+        )
+    reasons = tuple(_reasons(verdict, policy))
+    if policy.route is Route.WRITE:
+        return Decision(route=Route.BOTH if reasons else Route.WRITE, reasons=reasons)
+    return Decision(route=policy.route, reasons=reasons or ("policy",))
+
+
+def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:
+    reasons = []
+    score, threshold = verdict.score, policy.threshold
+    if score is not None and threshold is not None and score < threshold:
+        reasons.append("score_below_threshold")
+    segments = verdict.result.segments if isinstance(verdict.result, DiffResult) else ()
+    if policy.risk_level == "high" and any(
+        s.alignment_status is AlignmentStatus.CONTRADICTED and not s.is_omission for s in segments
+    ):
+        reasons.append("contradicted")
+    raised = {flag.partition(":")[0] for flag in (*verdict.flags, *(flag for s in segments for flag in s.flags))}
+    reasons += [doubt for doubt in _DOUBTS if doubt in raised]
+    return reasons
+
+
+def is_failure(status: Status) -> bool:
+    """Tell whether the judge failed, as opposed to a verdict or a trace that was never judged."""
+    return not status.is_verdict and status not in (Status.SKIPPED, Status.INVALID_TRACE)

@@ -1,0 +1,51 @@
+"""Choose among found traces: merged over rules, sampled by hash, so that every host and every night agree."""
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from enricher.trace import TraceRef
+
+
+def position_of(trace_id: str) -> float:
+    """Map a trace id to a fixed place in [0, 1), the same in every process and on every host."""
+    digest = hashlib.blake2b(trace_id.encode(), digest_size=8).digest()
+    # The upper 53 bits only: all 64 would round up to 1.0 for the highest ids, and a rate of 1 would lose them.
+    return (int.from_bytes(digest, "big") >> 11) / 2**53
+
+
+def is_sampled(trace_id: str, rate: float) -> bool:
+    """Tell whether a rate between 0 (none) and 1 (all) takes this trace; a higher rate keeps all of a lower one."""
+    return position_of(trace_id) < rate
+
+
+def sample(refs: Iterable[TraceRef], *, rate: float = 1.0, max_per_stratum: int | None = None) -> Iterator[TraceRef]:
+    """Yield the refs that the rate takes, and of each stratum at most `max_per_stratum`, chosen by hash."""
+    taken = (ref for ref in refs if is_sampled(ref.trace_id, rate))
+    if max_per_stratum is None:
+        yield from taken
+        return
+    # One bounded heap a stratum: memory grows with what is kept, not with what was found.
+    heaps: dict[str | None, list[tuple[float, str, TraceRef]]] = {}
+    for ref in taken:
+        heap = heaps.setdefault(ref.stratum, [])
+        entry = (-position_of(ref.trace_id), ref.trace_id, ref)
+        if len(heap) < max_per_stratum:
+            heapq.heappush(heap, entry)
+        elif entry[:2] > heap[0][:2]:
+            heapq.heapreplace(heap, entry)
+    for heap in heaps.values():
+        yield from (ref for _, _, ref in heap)
+
+
+def merge(first: TraceRef, second: TraceRef) -> TraceRef:
+    """Join two refs to one trace: it is judged once, and carries every rule and report that named it."""
+    return replace(
+        first,
+        rules=tuple(dict.fromkeys(first.rules + second.rules)),
+        reports=tuple(dict.fromkeys(first.reports + second.reports)),
+        start_time=first.start_time or second.start_time,
+        stratum=first.stratum or second.stratum,
+        locator={**second.locator, **first.locator},
+    )

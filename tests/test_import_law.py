@@ -21,11 +21,13 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.store",
         "enricher.executors",
         "enricher.telemetry",
+        "enricher.phoenix_server",
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts"),
     ("enricher.trace", "enricher.verdict"),
-    ("enricher.errors", "enricher.resources"),
+    ("enricher.resources",),
+    ("enricher.errors",),
 )
 # A row may know its neighbour only where this says so.
 NEIGHBOURS = {

@@ -1,0 +1,227 @@
+"""The report of a run: numbers first, then findings; as text, JSON or a page."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from pydantic import Field
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from enricher.verdict import AlignmentStatus, DiffResult, Noun, QuoteCheck, Segment, Verdict
+
+STYLES: Mapping[str, str] = {
+    "faithful": "green",
+    "partial": "yellow",
+    "unsupported": "red",
+    "contradicted": "bold red",
+    "no_claims": "dim",
+}
+_SEGMENT_STYLES = {
+    AlignmentStatus.FULLY_SUPPORTED: "green",
+    AlignmentStatus.PARTIALLY_SUPPORTED: "yellow",
+    AlignmentStatus.UNSUPPORTED: "red",
+    AlignmentStatus.CONTRADICTED: "bold red",
+}
+
+
+class RuleCount(Noun):
+    """What one rule found."""
+
+    rule: str
+    found: int = 0  # traces that match the rule
+    taken: int = 0  # of these, chosen by its sampling
+
+
+class Finding(Noun):
+    """One item of the run with its outcome, as the lists show it."""
+
+    trace_id: str
+    span_id: str
+    project: str
+    judge: str
+    status: str
+    label: str | None = None
+    score: float | None = None
+    question: str | None = None
+    summary: str = ""
+    reported: bool = False  # a user report chose it
+
+
+class RunReport(Noun):
+    """Everything a run did. Every trace that was chosen is in exactly one of judged, rejected, deferred, left."""
+
+    run_id: str
+    job: str
+    state: str  # finished, interrupted, dry_run
+    started: datetime
+    finished: datetime | None = None
+    window_start: datetime | None = None
+    window_end: datetime | None = None
+    rules: tuple[RuleCount, ...] = ()
+    chosen: int = 0  # distinct traces due in this run, with those left by earlier runs
+    already_judged: int = 0  # found again, but nothing about them is new
+    pulled: int = 0
+    deferred: int = 0  # still running; looked at again next time
+    rejected: dict[str, int] = Field(default_factory=dict)  # by reason
+    judged: dict[str, int] = Field(default_factory=dict)  # verdicts by status
+    scored: int = 0
+    no_claims: int = 0
+    failed: dict[str, int] = Field(default_factory=dict)  # by status; never part of the mean
+    mean_score: float | None = None
+    labels: dict[str, int] = Field(default_factory=dict)
+    written: int = 0
+    confirmed: int = 0
+    unwritten: int = 0  # refused for good
+    undelivered: int = 0  # to be tried again by the next run
+    in_review: int = 0
+    cost: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    left: int = 0  # due, but not reached
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # worst first, at most 100
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether everything that was due is judged and written."""
+        return self.state == "finished" and not (
+            self.failed or self.unwritten or self.undelivered or self.left or self.problems
+        )
+
+
+def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
+    """Render the report for a terminal: the numbers, then the worst traces."""
+    parts: list[RenderableType] = [_headline(report), _numbers(report)]
+    parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
+    parts += [Text(f"! {problem}", style="red") for problem in report.problems]
+    if report.findings:
+        parts.append(_findings(report.findings[:traces]))
+        if len(report.findings) > traces:
+            parts.append(Text(f"… and {len(report.findings) - traces} more: --json lists them", style="dim"))
+    return Group(*parts)
+
+
+def as_html(report: RunReport) -> str:
+    """Render the report as one self-contained page."""
+    environment = Environment(loader=PackageLoader("enricher", "templates"), autoescape=True)
+    return environment.get_template("report.html").render(report=report, numbers=list(_rows(report)))
+
+
+def _headline(report: RunReport) -> Text:
+    flagged = sum(n for label, n in report.labels.items() if label not in ("faithful", "no_claims"))
+    total = sum(report.labels.values())
+    text = Text(f"{report.job}: ", style="bold")
+    if report.state == "dry_run":
+        return text.append(f"dry run, nothing is written; {report.chosen} traces would be judged")
+    if not total:
+        return text.append("no verdicts")
+    style = "bold red" if flagged else "bold green"
+    return text.append(f"{flagged} of {total} answers leave their context", style=style)
+
+
+def _rows(report: RunReport) -> Iterable[tuple[str, str]]:
+    for rule in report.rules:
+        yield f"rule {rule.rule}", f"{rule.taken} of {rule.found} matching traces"
+    yield "pulled", f"{report.pulled}" + (f", {report.deferred} still running" if report.deferred else "")
+    if report.already_judged:
+        yield "already judged", str(report.already_judged)
+    yield "rejected", _counted(report.rejected)
+    mean = "" if report.mean_score is None else f", mean score {report.mean_score:.3f}"
+    yield "scored", f"{report.scored}{mean}"
+    yield "no claims", str(report.no_claims)
+    yield "failed", _counted(report.failed)
+    lost = (f", {report.unwritten} refused" if report.unwritten else "") + (
+        f", {report.undelivered} to be sent again" if report.undelivered else ""
+    )
+    yield "annotations", f"{report.written} written, {report.confirmed} confirmed{lost}"
+    yield "in review", str(report.in_review)
+    if report.left:
+        yield "left for later", str(report.left)
+    if report.prompt_tokens or report.cost:
+        yield "tokens", f"{report.prompt_tokens} in, {report.completion_tokens} out, cost {report.cost:.4f}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    return f"{total} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})" if total else "0"
+
+
+def _numbers(report: RunReport) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for name, value in _rows(report):
+        table.add_row(Text(name, style="dim"), value)
+    return table
+
+
+def _findings(findings: Iterable[Finding]) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
+    table.add_column("trace", no_wrap=True)
+    table.add_column("score", justify="right")
+    table.add_column("finding", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("summary", ratio=1)
+    for finding in findings:
+        label = finding.label or finding.status
+        table.add_row(
+            Text(finding.trace_id[:12]),
+            "–" if finding.score is None else f"{finding.score:.2f}",
+            Text(label, style=STYLES.get(label, "magenta")),
+            Text("reported", style="cyan") if finding.reported else "",
+            Text(finding.summary),
+        )
+    return table
+
+
+def diff_view(verdict: Verdict, question: str | None, answer: str) -> RenderableType:
+    """Render one verdict: the answer in colour, then each finding with the passage it was compared with."""
+    parts: list[RenderableType] = [Text(f"Question  {question or '–'}", style="bold")]
+    if not isinstance(verdict.result, DiffResult):
+        parts.append(Text(f"{verdict.status}: {verdict.failure or 'no verdict'}", style="magenta"))
+        return Group(*parts)
+    parts.append(_coloured(answer, verdict.result.segments))
+    for segment in verdict.result.segments:
+        if segment.is_finding:
+            parts.append(_finding(segment))
+    score = "no score" if verdict.score is None else f"faithfulness {verdict.score:.2f}"
+    parts.append(Text(f"{score}. {verdict.result.summary}", style="dim"))
+    return Group(*parts)
+
+
+def _coloured(answer: str, segments: Iterable[Segment]) -> Text:
+    text = Text("Answer    ", style="bold")
+    body = Text(answer)
+    for segment in segments:
+        if segment.start is not None and segment.end is not None:
+            body.stylize(_SEGMENT_STYLES[segment.alignment_status], segment.start, segment.end)
+    return text.append_text(body)
+
+
+def _finding(segment: Segment) -> Text:
+    if segment.is_omission:
+        text = Text("  left out     ", style="yellow")
+    else:
+        style = _SEGMENT_STYLES[segment.alignment_status]
+        text = Text(f"  {segment.issue_type.lower():<12} “{segment.generated_text}”", style=style)
+    text.append(f"\n               {segment.explanation}" if segment.explanation else "")
+    for quote in segment.evidence:
+        mark = "✓" if quote.check is QuoteCheck.VERIFIED else f"not verified: {quote.reason or quote.check}"
+        text.append(f"\n               {quote.document_id} {mark} ", style="dim")
+        text.append(f"“{quote.text}”", style="cyan")
+    return text
+
+
+def show(renderable: RenderableType, console: Console | None = None) -> None:
+    """Print to the terminal; a pipe gets plain text of a width that does not break tables."""
+    console = console or Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    console.print(renderable)
+
+
+def to_json(report: RunReport) -> dict[str, Any]:
+    """Return the machine-readable twin of the report."""
+    return report.model_dump(mode="json")

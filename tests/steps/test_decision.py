@@ -1,0 +1,81 @@
+"""Decision: where a verdict goes, and why people are asked."""
+
+import pytest
+
+from enricher.steps.decision import PolicyRule, decide
+from enricher.verdict import (
+    AlignmentStatus,
+    DiffResult,
+    IssueType,
+    Provenance,
+    Route,
+    Segment,
+    Status,
+    Verdict,
+)
+
+
+def _verdict(*statuses: AlignmentStatus, status: Status = Status.OK, flags: tuple[str, ...] = ()) -> Verdict:
+    segments = tuple(
+        Segment(segment_id=f"s{n}", generated_text="x", alignment_status=s, issue_type=IssueType.NONE)
+        for n, s in enumerate(statuses, 1)
+    )
+    return Verdict(
+        trace_id="t",
+        span_id="a",
+        status=status,
+        result=DiffResult(segments=segments) if status.is_verdict else None,
+        flags=flags,
+        provenance=Provenance(judge="diff", engine="local"),
+    )
+
+
+SUPPORTED, UNSUPPORTED, CONTRADICTED = (
+    AlignmentStatus.FULLY_SUPPORTED,
+    AlignmentStatus.UNSUPPORTED,
+    AlignmentStatus.CONTRADICTED,
+)
+
+
+def test_a_faithful_answer_is_written_and_nobody_is_asked():
+    decision = decide(_verdict(SUPPORTED), PolicyRule())
+    assert decision.route is Route.WRITE
+    assert decision.reasons == ()
+
+
+def test_high_risk_sends_low_scores_and_contradictions_to_people():
+    decision = decide(_verdict(SUPPORTED, CONTRADICTED), PolicyRule(risk_level="high"))
+    assert decision.route is Route.BOTH
+    assert decision.reasons == ("score_below_threshold", "contradicted")
+
+
+def test_a_score_of_zero_is_below_the_threshold():
+    assert decide(_verdict(UNSUPPORTED), PolicyRule(review_below=0.5)).reasons == ("score_below_threshold",)
+
+
+def test_an_item_without_claims_is_not_below_the_threshold():
+    verdict = _verdict(status=Status.NO_CLAIMS)
+    assert decide(verdict, PolicyRule(risk_level="high")).route is Route.WRITE
+
+
+@pytest.mark.parametrize("status", [Status.JUDGE_PARSE_ERROR, Status.JUDGE_UNAVAILABLE, Status.JUDGE_REFUSED])
+def test_a_failed_judge_goes_to_people_and_is_never_written(status):
+    decision = decide(_verdict(status=status), PolicyRule())
+    assert decision.route is Route.REVIEW
+    assert decision.reasons == (f"judge_failed:{status}",)
+
+
+def test_review_of_failures_can_be_switched_off():
+    assert decide(_verdict(status=Status.JUDGE_EMPTY), PolicyRule(review_failures=False)).route is Route.DROP
+
+
+def test_a_doubtful_verdict_is_written_and_shown_to_people():
+    decision = decide(_verdict(SUPPORTED, flags=("injection_suspected:d1",)), PolicyRule())
+    assert decision.route is Route.BOTH
+    assert decision.reasons == ("injection_suspected",)
+
+
+def test_the_route_review_withholds_the_verdict():
+    decision = decide(_verdict(SUPPORTED), PolicyRule(route=Route.REVIEW))
+    assert decision.route is Route.REVIEW
+    assert decision.reasons == ("policy",)

@@ -12,7 +12,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
     ("enricher.review", "enricher.schedule", "enricher.demo"),
     ("enricher.app",),
-    ("enricher.run", "enricher.compare", "enricher.measure", "enricher.delivery"),
+    ("enricher.run", "enricher.records", "enricher.compare", "enricher.measure", "enricher.delivery"),
     ("enricher.pipeline", "enricher.report"),
     (
         "enricher.steps",
@@ -27,7 +27,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.seams", "enricher.settings", "enricher.prompts"),
     ("enricher.trace", "enricher.verdict"),
     ("enricher.resources",),
-    ("enricher.errors",),
+    ("enricher.errors", "enricher.folding", "enricher.wording"),
 )
 # A row may know its neighbour only where this says so.
 NEIGHBOURS = {

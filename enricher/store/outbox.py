@@ -1,0 +1,145 @@
+"""The outbox: claim what is due, record what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, case, func, or_, select, update
+
+from enricher.store.owner import is_surely_gone
+from enricher.store.records import Backlog, Due, OutboxRecord, Outcome
+from enricher.store.schema import WRITE_BACK_IS_OPEN, Utc, Words, outbox
+from enricher.verdict import Annotation, DeliveryState
+
+
+def claim_due(connection: Connection, place: str, limit: int, owner: str, claim: timedelta, now: datetime) -> list[Due]:
+    """Claim write-backs of the connection `place` whose time has come; nobody else gets them until the claim ends."""
+    _free_claims_of_the_dead(connection, place, owner)
+    waiting = (
+        select(outbox.c.key)
+        .where(
+            outbox.c.connection == place,
+            WRITE_BACK_IS_OPEN,
+            outbox.c.next_attempt_at <= now,
+            or_(outbox.c.claimed_by.is_(None), outbox.c.claimed_until <= now),
+        )
+        .order_by(outbox.c.next_attempt_at, outbox.c.created_at, outbox.c.key)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    keys = list(connection.execute(waiting).scalars())
+    if not keys:
+        return []
+    statement = update(outbox).where(outbox.c.key.in_(keys)).values(claimed_by=owner, claimed_until=now + claim)
+    rows = connection.execute(statement.returning(*outbox.c)).all()
+    order = {key: number for number, key in enumerate(keys)}
+    return [
+        Due(
+            annotation=Annotation.model_validate_json(row.annotation),
+            revision=row.revision,
+            state=DeliveryState(row.state),
+            attempts=row.attempts,
+            checks=row.checks,
+        )
+        for row in sorted(rows, key=lambda row: order[row.key])
+    ]
+
+
+def record(connection: Connection, outcomes: Sequence[Outcome], owner: str, now: datetime) -> None:
+    """Record outcomes and release their claims; an outcome for a content that was replaced only releases."""
+    if not outcomes:
+        return
+    rows = [_outcome_row(outcome, now) for outcome in sorted(outcomes, key=lambda o: o.due.annotation.key)]
+    statement = update(outbox).where(
+        outbox.c.key == bindparam("its_key"),
+        outbox.c.revision == bindparam("its_revision"),
+        # Confirmed stays confirmed: a slower process may still report an earlier state.
+        WRITE_BACK_IS_OPEN,
+    )
+    kept_if_null = {
+        "sent_at": func.coalesce(bindparam("sent", type_=Utc), outbox.c.sent_at),
+        "confirmed_at": func.coalesce(bindparam("confirmed", type_=Utc), outbox.c.confirmed_at),
+        "remote_id": func.coalesce(bindparam("remote", type_=Words), outbox.c.remote_id),
+    }
+    connection.execute(statement.values(kept_if_null), rows)
+    release(connection, [row["its_key"] for row in rows], owner)
+
+
+def release(connection: Connection, keys: Sequence[str], owner: str) -> None:
+    """Give claims back."""
+    statement = update(outbox).where(outbox.c.key.in_(keys), outbox.c.claimed_by == owner)
+    connection.execute(statement.values(claimed_by=None, claimed_until=None))
+
+
+def next_due(connection: Connection, place: str) -> datetime | None:
+    """Tell when the next open write-back of a connection can be claimed; None when nothing is open."""
+    is_free = or_(outbox.c.claimed_until.is_(None), outbox.c.claimed_until <= outbox.c.next_attempt_at)
+    moment = case((is_free, outbox.c.next_attempt_at), else_=outbox.c.claimed_until)
+    query = select(func.min(moment)).where(outbox.c.connection == place, WRITE_BACK_IS_OPEN)
+    earliest: datetime | None = connection.execute(query).scalar()
+    return earliest
+
+
+def backlogs(connection: Connection) -> dict[str, Backlog]:
+    """Count, for each connection, what is not delivered."""
+    query = (
+        select(outbox.c.connection, outbox.c.state, func.count(), func.min(outbox.c.created_at))
+        .where(outbox.c.state != DeliveryState.CONFIRMED.value)
+        .group_by(outbox.c.connection, outbox.c.state)
+    )
+    found: dict[str, Backlog] = {}
+    for place, state, count, oldest in connection.execute(query):
+        backlog = replace(found.get(place, Backlog()), **{state: count})
+        if state != DeliveryState.FAILED.value:
+            backlog = replace(backlog, oldest=min(oldest, backlog.oldest or oldest))
+        found[place] = backlog
+    return found
+
+
+def outbox_records(connection: Connection, query: Select[Any]) -> list[OutboxRecord]:
+    """Read write-backs as recorded."""
+    return [
+        OutboxRecord(
+            annotation=Annotation.model_validate_json(row.annotation),
+            run_id=row.run_id,
+            state=DeliveryState(row.state),
+            reason=row.reason,
+            attempts=row.attempts,
+            next_attempt_at=row.next_attempt_at,
+            remote_id=row.remote_id,
+            sent_at=row.sent_at,
+            confirmed_at=row.confirmed_at,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _free_claims_of_the_dead(connection: Connection, place: str, owner: str) -> None:
+    claimed = select(outbox.c.claimed_by).where(
+        outbox.c.connection == place,
+        WRITE_BACK_IS_OPEN,
+        outbox.c.claimed_by.is_not(None),
+        outbox.c.claimed_by != owner,
+    )
+    gone = [other for other in connection.execute(claimed.distinct()).scalars() if is_surely_gone(other)]
+    if gone:
+        statement = update(outbox).where(WRITE_BACK_IS_OPEN, outbox.c.claimed_by.in_(gone))
+        connection.execute(statement.values(claimed_by=None, claimed_until=None))
+
+
+def _outcome_row(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    is_accepted = outcome.state in (DeliveryState.SENT, DeliveryState.CONFIRMED)
+    was_sent = is_accepted and outcome.attempts > outcome.due.attempts
+    return {
+        "its_key": outcome.due.annotation.key,
+        "its_revision": outcome.due.revision,
+        "state": outcome.state.value,
+        "reason": outcome.reason,
+        "attempts": outcome.attempts,
+        "checks": outcome.checks,
+        "next_attempt_at": outcome.next_attempt_at,
+        "sent": now if was_sent else None,
+        "confirmed": now if outcome.state is DeliveryState.CONFIRMED else None,
+        "remote": outcome.remote_id,
+    }

@@ -1,0 +1,296 @@
+"""The tables, each with what it is for; migrations build the same schema step by step."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+# The newest migration. Opening a store compares this with what the store says before Alembic is asked.
+SCHEMA_VERSION = "0001"
+# Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
+VERSION_TABLE = "enricher_schema"
+
+
+class Utc(TypeDecorator[datetime]):
+    """An instant: `TIMESTAMPTZ` on PostgreSQL, fixed-width ISO text (which sorts by time) on SQLite."""
+
+    impl = String(27)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column type of the engine."""
+        native: TypeEngine[Any] = DateTime(timezone=True) if dialect.name == "postgresql" else String(27)
+        return dialect.type_descriptor(native)
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """Refuse naive times: they would be read as local time somewhere."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a naive datetime must not enter the store: {value!r}")
+        value = value.astimezone(UTC)
+        if dialect.name == "postgresql":
+            return value
+        return value.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Give aware UTC back."""
+        if value is None:
+            return None
+        return value.astimezone(UTC) if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+class Words(TypeDecorator[str]):
+    """Text from outside: NUL and lone surrogates, which databases refuse, become a replacement mark."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace only where something must be replaced."""
+        if value is None or (value.isascii() and "\0" not in value):
+            return value
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value as escaped ASCII text: `jsonb` would refuse the NULs that traces do hold."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """Write the value."""
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Read the value back."""
+        return None if value is None else json.loads(value)
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+# Conditions of partial indexes. Queries use the very same text: SQLite does not recognise them with bound values.
+REF_IS_OPEN = text("state IN ('due', 'deferred')")
+WRITE_BACK_IS_OPEN = text("state IN ('pending', 'retry', 'sent')")
+
+# One execution of a job over a window.
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String, primary_key=True),  # sorts by start
+    Column("job", Words, nullable=False),
+    Column("owner", Words, nullable=False),  # the process, as in `leases`
+    Column("state", String, nullable=False),  # RunState
+    Column("started_at", Utc, nullable=False),
+    Column("finished_at", Utc),
+    Column("window_start", Utc),
+    Column("window_end", Utc),
+    Column("counters", Json, nullable=False),
+    Column("report", Json),
+    Index("ix_runs_job_started_at", "job", "started_at"),
+)
+
+# What a job has chosen: one row a trace, kept from run to run, so that a crash resumes what was left.
+refs = Table(
+    "refs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),  # order of arrival
+    Column("job", Words, nullable=False),
+    Column("connection", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    Column("start_time", Utc),
+    Column("stratum", Words),
+    Column("locator", Json, nullable=False),
+    Column("rules", Json, nullable=False),  # every rule that ever chose it
+    Column("reports", Json, nullable=False),  # every user report seen on it
+    Column("priority", Integer, nullable=False),  # 0 with a user report, else 1: reported traces are taken first
+    Column("state", String, nullable=False),  # RefState
+    Column("reason", Words, nullable=False),  # why it is in that state
+    Column("attempts", Integer, nullable=False),  # how many runs took it up
+    Column("run_id", String, ForeignKey("runs.id")),  # the run that took it up last
+    Column("first_seen_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    UniqueConstraint("job", "connection", "trace_id"),
+    Index("ix_refs_trace_id", "trace_id"),
+    Index("ix_refs_run_id", "run_id"),
+    # The open ones in the order in which they are taken; done ones, which are most, are not in it.
+    Index(
+        "ix_refs_open",
+        "job",
+        "priority",
+        "id",
+        sqlite_where=REF_IS_OPEN,
+        postgresql_where=REF_IS_OPEN,
+    ),
+)
+
+# The outcome of one judge version on one item with one input. `id` is the digest of exactly (connection, item_key,
+# judge_version, input_hash), so the primary key is the rule that the four are unique together.
+evaluations = Table(
+    "evaluations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("job", Words, nullable=False),
+    Column("connection", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("span_id", Words, nullable=False),  # the annotated span
+    Column("item_key", Words, nullable=False),
+    Column("judge", String, nullable=False),
+    Column("judge_version", Words, nullable=False),  # verdicts are comparable only within one
+    Column("input_hash", String, nullable=False),
+    Column("status", String, nullable=False),  # verdict.Status
+    Column("is_verdict", Boolean, nullable=False),  # a verdict is final; a failure is replaced by a later outcome
+    Column("score", Float),  # null unless the status is OK; failures are never a low score
+    Column("verdict", Words, nullable=False),  # verdict.Verdict as JSON, without raw replies
+    Column("cost", Float, nullable=False),
+    Column("settled_at", Utc, nullable=False),
+    Index("ix_evaluations_trace_id", "trace_id"),
+    Index("ix_evaluations_run_id", "run_id"),
+)
+
+# What the model said, word for word. Apart from `evaluations` so that it can be purged early.
+raw_replies = Table(
+    "raw_replies",
+    metadata,
+    Column("evaluation_id", String, ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),  # 0 is the first call
+    Column("reply", Json, nullable=False),
+    Column("settled_at", Utc, nullable=False),
+    Index("ix_raw_replies_settled_at", "settled_at"),
+)
+
+# Intended write-backs. A row is written with its verdict and stays until the platform has shown it back.
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("key", Words, primary_key=True),  # Annotation.key: the same key replaces itself on the platform
+    Column("evaluation_id", String, ForeignKey("evaluations.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("connection", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("annotation", Words, nullable=False),  # verdict.Annotation as JSON
+    Column("revision", Integer, nullable=False),  # counts replaced contents; a late result for an older one is void
+    Column("state", String, nullable=False),  # verdict.DeliveryState
+    Column("reason", Words, nullable=False),  # of the last failure
+    Column("attempts", Integer, nullable=False),  # how often it was sent
+    Column("checks", Integer, nullable=False),  # how often it was looked for since it was last sent
+    Column("next_attempt_at", Utc, nullable=False),
+    Column("claimed_by", Words),  # the process that is sending it now
+    Column("claimed_until", Utc),
+    Column("remote_id", Words),  # the platform's own id
+    Column("created_at", Utc, nullable=False),
+    Column("sent_at", Utc),
+    Column("confirmed_at", Utc),
+    Index("ix_outbox_trace_id", "trace_id"),
+    Index("ix_outbox_run_id", "run_id"),
+    Index("ix_outbox_evaluation_id", "evaluation_id"),
+    Index(
+        "ix_outbox_open",
+        "connection",
+        "next_attempt_at",
+        sqlite_where=WRITE_BACK_IS_OPEN,
+        postgresql_where=WRITE_BACK_IS_OPEN,
+    ),
+)
+
+# Traces, or single items, that a run must not judge, and why.
+rejections = Table(
+    "rejections",
+    metadata,
+    Column("run_id", String, ForeignKey("runs.id"), primary_key=True),
+    Column("connection", Words, primary_key=True),
+    Column("trace_id", Words, primary_key=True),
+    Column("span_id", Words, primary_key=True),  # empty when the whole trace is meant
+    Column("reason", String, primary_key=True),  # trace.RejectReason
+    Column("job", Words, nullable=False),
+    Column("detail", Words, nullable=False),
+    Column("rejected_at", Utc, nullable=False),
+    Index("ix_rejections_trace_id", "trace_id"),
+)
+
+# How far each rule of a job has looked. Moves forward only, and only when a run is complete.
+watermarks = Table(
+    "watermarks",
+    metadata,
+    Column("job", Words, primary_key=True),
+    Column("connection", Words, primary_key=True),
+    Column("rule", Words, primary_key=True),
+    Column("reached", Utc, nullable=False),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+)
+
+# What people are asked to look at. `id` is the digest of (connection, item_key, judge_version): one item a version.
+review_items = Table(
+    "review_items",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("evaluation_id", String, ForeignKey("evaluations.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("job", Words, nullable=False),
+    Column("connection", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("item_key", Words, nullable=False),
+    Column("judge_version", Words, nullable=False),
+    Column("reasons", Json, nullable=False),  # reason codes
+    Column("state", String, nullable=False),  # ReviewState
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Column("decided_at", Utc),
+    Index("ix_review_items_trace_id", "trace_id"),
+    Index("ix_review_items_evaluation_id", "evaluation_id"),
+    Index("ix_review_items_state", "state", "created_at"),
+)
+
+# Who runs what now, over all processes and hosts; an expired lease may be taken over.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Words, primary_key=True),
+    Column("owner", Words, nullable=False),  # host, process namespace, process, its start
+    Column("acquired_at", Utc, nullable=False),
+    Column("heartbeat_at", Utc, nullable=False),
+    Column("expires_at", Utc, nullable=False),
+)
+
+# Traces that a webhook named: a hint for the next run, never the truth. Deleted when a run has taken them in.
+hints = Table(
+    "hints",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("platform", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("received_at", Utc, nullable=False),
+    UniqueConstraint("platform", "project", "trace_id"),
+    CheckConstraint("trace_id <> ''", name="trace_id_given"),
+)

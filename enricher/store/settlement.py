@@ -1,0 +1,277 @@
+"""Record what traces have come to: verdict, replies, write-backs, review and ref state stand or fall together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection, bindparam, delete, false, select, update
+
+from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest
+from enricher.store.schema import evaluations, outbox, raw_replies, refs, rejections, review_items
+from enricher.store.upsert import insert_into
+from enricher.verdict import Annotation, DeliveryState, Verdict
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Entry:
+    id: str  # of the evaluation
+    settlement: Settlement
+    evaluation: Evaluation
+    now: datetime
+
+
+def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> list[int]:
+    """Record settlements, each with the moment of it; return how many evaluations of each were new.
+
+    A verdict that is there already stays as it is, and so do its write-backs. A failure that is there is replaced.
+    """
+    entries = [
+        _Entry(id=evaluation.key(settlement.ref.connection).id, settlement=settlement, evaluation=evaluation, now=now)
+        for settlement, now in settlements
+        for evaluation in settlement.evaluations
+    ]
+    recorded: dict[int, int] = {}
+    for layer in _layers(entries):
+        taken = _record_evaluations(connection, layer)
+        fresh = [entry for entry in layer if entry.id in taken]
+        _record_replies(connection, fresh)
+        _replace_annotations(connection, fresh)
+        _ask_people(connection, fresh)
+        _add_missing_annotations(connection, [e for e in layer if e.evaluation.is_cached and e.id not in taken])
+        for entry in fresh:
+            recorded[id(entry.settlement)] = recorded.get(id(entry.settlement), 0) + 1
+    _record_rejections(connection, settlements)
+    _move_refs(connection, settlements)
+    return [recorded.get(id(settlement), 0) for settlement, _ in settlements]
+
+
+def known_evaluations(connection: Connection, keys: Sequence[EvaluationKey]) -> dict[EvaluationKey, Verdict]:
+    """Look verdicts up; failures are not known, so that they are tried again."""
+    by_id = {key.id: key for key in keys}
+    query = select(evaluations.c.id, evaluations.c.verdict).where(
+        evaluations.c.id.in_(by_id), evaluations.c.is_verdict.is_(True)
+    )
+    return {by_id[id_]: Verdict.model_validate_json(verdict) for id_, verdict in connection.execute(query)}
+
+
+def _layers(entries: list[_Entry]) -> Iterator[list[_Entry]]:
+    # One statement must not hold the same evaluation twice. Sorted, so that two processes lock in the same order.
+    while entries:
+        layer: dict[str, _Entry] = {}
+        rest = []
+        for entry in entries:
+            if entry.id in layer:
+                rest.append(entry)
+            else:
+                layer[entry.id] = entry
+        yield [layer[id_] for id_ in sorted(layer)]
+        entries = rest
+
+
+def _record_evaluations(connection: Connection, entries: list[_Entry]) -> set[str]:
+    statement = insert_into(connection, evaluations)
+    replaced = {c.name: statement.excluded[c.name] for c in evaluations.c if c.name != "id"}
+    statement = statement.on_conflict_do_update(
+        index_elements=[evaluations.c.id], set_=replaced, where=evaluations.c.is_verdict == false()
+    )
+    rows = [_evaluation_row(entry) for entry in entries]
+    return set(connection.execute(statement.returning(evaluations.c.id), rows).scalars())
+
+
+def _evaluation_row(entry: _Entry) -> Row:
+    verdict, ref = entry.evaluation.verdict, entry.settlement.ref
+    return {
+        "id": entry.id,
+        "run_id": entry.settlement.run_id,
+        "job": entry.settlement.job,
+        "connection": ref.connection,
+        "project": ref.project,
+        "trace_id": ref.trace_id,
+        "span_id": verdict.span_id,
+        "item_key": entry.evaluation.item_key,
+        "judge": verdict.provenance.judge,
+        "judge_version": verdict.provenance.version,
+        "input_hash": entry.evaluation.input_hash,
+        "status": verdict.status.value,
+        "is_verdict": verdict.status.is_verdict,
+        "score": verdict.score,
+        "verdict": _json(verdict, exclude={"raw_replies"}),
+        "cost": verdict.usage.cost,
+        "settled_at": entry.now,
+    }
+
+
+def _record_replies(connection: Connection, entries: list[_Entry]) -> None:
+    if not entries:
+        return
+    # Those of a failure that is being replaced.
+    connection.execute(delete(raw_replies).where(raw_replies.c.evaluation_id.in_([entry.id for entry in entries])))
+    rows = [
+        {"evaluation_id": entry.id, "number": number, "reply": reply, "settled_at": entry.now}
+        for entry in entries
+        for number, reply in enumerate(entry.evaluation.verdict.raw_replies)
+    ]
+    if rows:
+        connection.execute(raw_replies.insert(), rows)
+
+
+def _outbox_rows(entries: list[_Entry]) -> list[Row]:
+    return sorted((_outbox_row(e, annotation) for e in entries for annotation in e.evaluation.annotations), key=_by_key)
+
+
+def _by_key(row: Row) -> str:
+    key: str = row["key"]
+    return key
+
+
+def _outbox_row(entry: _Entry, annotation: Annotation) -> Row:
+    return {
+        "key": annotation.key,
+        "evaluation_id": entry.id,
+        "run_id": entry.settlement.run_id,
+        "connection": annotation.connection,
+        "trace_id": annotation.trace_id,
+        "annotation": _json(annotation),
+        "revision": 0,
+        "state": DeliveryState.PENDING.value,
+        "reason": "",
+        "attempts": 0,
+        "checks": 0,
+        "next_attempt_at": entry.now,
+        "created_at": entry.now,
+        "sent_at": None,
+        "confirmed_at": None,
+    }
+
+
+def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:
+    rows = _outbox_rows(entries)
+    if not rows:
+        return
+    statement = insert_into(connection, outbox)
+    # A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
+    replaced: dict[str, Any] = {name: statement.excluded[name] for name in rows[0] if name not in ("key", "revision")}
+    statement = statement.on_conflict_do_update(
+        index_elements=[outbox.c.key],
+        set_={**replaced, "revision": outbox.c.revision + 1},
+        where=outbox.c.annotation != statement.excluded.annotation,
+    )
+    connection.execute(statement, rows)
+
+
+def _add_missing_annotations(connection: Connection, entries: list[_Entry]) -> None:
+    rows = _outbox_rows(entries)
+    if rows:
+        connection.execute(insert_into(connection, outbox).on_conflict_do_nothing(index_elements=[outbox.c.key]), rows)
+
+
+def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
+    asked = [entry for entry in entries if entry.evaluation.review]
+    settled = [entry for entry in entries if not entry.evaluation.review]
+    if asked:
+        statement = insert_into(connection, review_items)
+        replaced = ("evaluation_id", "run_id", "reasons", "state", "updated_at", "decided_at")
+        statement = statement.on_conflict_do_update(
+            index_elements=[review_items.c.id],
+            set_={name: statement.excluded[name] for name in replaced},
+            # What people decided about this very outcome stays decided.
+            where=(review_items.c.state != ReviewState.DECIDED.value)
+            | (review_items.c.evaluation_id != statement.excluded.evaluation_id),
+        )
+        connection.execute(statement, [_review_row(entry) for entry in asked])
+    if settled:
+        closing = update(review_items).where(
+            review_items.c.id == bindparam("item"), review_items.c.state == ReviewState.OPEN.value
+        )
+        closing = closing.values(state=ReviewState.SUPERSEDED.value, updated_at=bindparam("moment"))
+        connection.execute(closing, [{"item": _review_id(entry), "moment": entry.now} for entry in settled])
+
+
+def _review_id(entry: _Entry) -> str:
+    key = entry.evaluation.key(entry.settlement.ref.connection)
+    return digest(key.connection, key.item_key, key.judge_version)
+
+
+def _review_row(entry: _Entry) -> Row:
+    return {
+        "id": _review_id(entry),
+        "evaluation_id": entry.id,
+        "run_id": entry.settlement.run_id,
+        "job": entry.settlement.job,
+        "connection": entry.settlement.ref.connection,
+        "trace_id": entry.settlement.ref.trace_id,
+        "item_key": entry.evaluation.item_key,
+        "judge_version": entry.evaluation.verdict.provenance.version,
+        "reasons": list(entry.evaluation.review),
+        "state": ReviewState.OPEN.value,
+        "created_at": entry.now,
+        "updated_at": entry.now,
+        "decided_at": None,
+    }
+
+
+def _record_rejections(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> None:
+    rows = [
+        {
+            "run_id": settlement.run_id,
+            "connection": settlement.ref.connection,
+            "trace_id": rejection.trace_id,
+            "span_id": rejection.span_id or "",
+            "reason": rejection.reason.value,
+            "job": settlement.job,
+            "detail": rejection.detail,
+            "rejected_at": now,
+        }
+        for settlement, now in settlements
+        for rejection in settlement.rejections
+    ]
+    if rows:
+        connection.execute(insert_into(connection, rejections).on_conflict_do_nothing(), rows)
+
+
+def _move_refs(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> None:
+    rows: list[Mapping[str, Any]] = [
+        {
+            "its_job": settlement.job,
+            "its_connection": settlement.ref.connection,
+            "its_trace": settlement.ref.trace_id,
+            "state": settlement.state.value,
+            "reason": settlement.reason,
+            "run_id": settlement.run_id,
+            "updated_at": now,
+        }
+        for settlement, now in settlements
+        if settlement.state is not None
+    ]
+    if not rows:
+        return
+    statement = update(refs).where(
+        refs.c.job == bindparam("its_job"),
+        refs.c.connection == bindparam("its_connection"),
+        refs.c.trace_id == bindparam("its_trace"),
+    )
+    connection.execute(statement, rows)
+
+
+def _json(value: BaseModel, exclude: set[str] | None = None) -> str:
+    try:
+        return value.model_dump_json(exclude=exclude)
+    except PydanticSerializationError:
+        # A lone surrogate from a broken trace: no platform takes it either, so it is replaced, not kept.
+        clean = _without_surrogates(value.model_dump(mode="python", exclude=exclude))
+        return type(value).model_validate(clean).model_dump_json(exclude=exclude)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]
+    return value

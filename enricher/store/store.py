@@ -1,0 +1,342 @@
+"""The one door to the store: async methods, each a transaction of its own."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from secrets import token_hex
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Connection, Engine, select
+
+from enricher.errors import EnricherError, TryAgain
+from enricher.store import history, intake, leases, outbox, settlement
+from enricher.store.engine import connect, parse_url, patiently, plain_errors
+from enricher.store.migrate import bring_up_to_date
+from enricher.store.owner import this_process
+from enricher.store.records import (
+    Backlog,
+    Due,
+    EvaluationKey,
+    EvaluationRecord,
+    Hint,
+    Intake,
+    LeaseGrant,
+    Outcome,
+    ReviewRecord,
+    ReviewState,
+    RunRecord,
+    RunState,
+    Settlement,
+    Story,
+    Taken,
+    Tally,
+    Watermark,
+)
+from enricher.store.schema import review_items, runs
+from enricher.store.writer import Writer
+from enricher.trace import TraceRef
+from enricher.verdict import Verdict
+
+T = TypeVar("T")
+
+_PAGE = 500  # values in one statement: below every engine's limit of parameters
+_CLAIM = timedelta(minutes=2)  # longer than any batch should take to send
+
+
+def utc_now() -> datetime:
+    """Tell the time."""
+    return datetime.now(UTC)
+
+
+@dataclass(kw_only=True, slots=True)
+class Hold:
+    """A lease while it is held. `lost` is set when another owner took it over: then stop."""
+
+    grant: LeaseGrant
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether the lease is ours."""
+        return self.grant.granted and not self.lost.is_set()
+
+
+class Store:
+    """State that outlives the process. Open with `Store.open`, close with `aclose` or by leaving `async with`.
+
+    Every method may raise SetupError (disk full, no right, server refuses) and Unavailable (locked or away for longer
+    than the patience given). What a method returned from is committed.
+    """
+
+    def __init__(self, engine: Engine, writer: Writer, *, patience_s: float, clock: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._patience_s = patience_s
+        self._readers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="store-reader")
+        self._owner = this_process()
+        self.clock = clock
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        patience_s: float = 30.0,
+        window_s: float = 0.002,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> Self:
+        """Open the store at a URL, creating or migrating it as needed.
+
+        Args:
+            url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/DATABASE`.
+            patience_s: how long a locked or absent store is waited for before Unavailable is raised.
+            window_s: how long the first write of a group waits for others to share its commit.
+            clock: tells the time, in aware UTC.
+
+        Raises:
+            SetupError: one sentence on what the operator must do.
+            TryAgain: another process keeps the store locked.
+        """
+        engine = await asyncio.to_thread(_open_engine, url, patience_s)
+        writer = Writer(engine, window_s=window_s, largest_group=_PAGE, patience_s=patience_s)
+        return cls(engine, writer, patience_s=patience_s, clock=clock)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_problem: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Commit what is queued and release connections."""
+        await self._writer.aclose()
+        self._readers.shutdown(wait=True)
+        self._engine.dispose()
+
+    # runs and watermarks
+
+    async def start_run(
+        self, job: str, *, window_start: datetime | None = None, window_end: datetime | None = None
+    ) -> str:
+        """Open a run and return its id; hold the job's lease first."""
+        now = self.clock()
+        run_id = history.new_run_id(now)
+        window = (window_start, window_end)
+        await self._writer.write(lambda c: history.start_run(c, run_id, job, self._owner, window, now))
+        return run_id
+
+    async def note_progress(self, run_id: str, counters: Mapping[str, Any]) -> None:
+        """Keep the counters of a run that is under way, for whoever watches."""
+        await self._writer.write(lambda c: history.note_progress(c, run_id, counters))
+
+    async def finish_run(
+        self,
+        run_id: str,
+        state: RunState,
+        *,
+        counters: Mapping[str, Any],
+        report: Any = None,
+        watermarks: Iterable[Watermark] = (),
+    ) -> None:
+        """Close a run; move its watermarks forward, which only a completed run may do."""
+        now, reached = self.clock(), list(watermarks)
+        await self._writer.write(lambda c: history.finish_run(c, run_id, state, counters, report, reached, now))
+
+    async def watermark(self, job: str, connection: str, rule: str) -> datetime | None:
+        """Return how far a rule has looked; None when it never has."""
+        return await self._read(lambda c: history.watermark(c, job, connection, rule))
+
+    async def run(self, run_id: str) -> RunRecord | None:
+        """Return a run."""
+        found = await self._read(lambda c: history.run_records(c, runs.c.id == run_id, limit=1))
+        return found[0] if found else None
+
+    async def runs(self, job: str | None = None, limit: int = 20) -> list[RunRecord]:
+        """Return the latest runs, newest first."""
+        conditions = [] if job is None else [runs.c.job == job]
+        return await self._read(lambda c: history.run_records(c, *conditions, limit=limit))
+
+    # which traces
+
+    async def take_in(
+        self, job: str, refs: Iterable[TraceRef], *, again: bool = False, hints: Sequence[Hint] = ()
+    ) -> Intake:
+        """Add the traces that rules chose; drop the hints that led to them.
+
+        A known trace gains the new rules and reports. If it gained any, or `again` is set, it becomes due once more.
+        """
+        total = Intake()
+        remaining = iter(refs)
+        while page := list(islice(remaining, _PAGE)):
+            got = await self._writer.write(partial(intake.take_in, job=job, chosen=page, again=again, now=self.clock()))
+            total = Intake(new=total.new + got.new, again=total.again + got.again, known=total.known + got.known)
+        if hints:
+            await self._writer.write(lambda c: intake.drop_hints(c, [hint.id for hint in hints]))
+        return total
+
+    async def take_due(self, job: str, run_id: str, limit: int = 100) -> list[Taken]:
+        """Return the next open traces for a run, reported ones first, earlier leftovers included; [] at the end.
+
+        Each is handed out once a run. What the run leaves DUE or DEFERRED is handed out to the next one.
+        """
+        return await self._writer.write(lambda c: intake.take_due(c, job, run_id, limit, self.clock()))
+
+    async def give_up_deferred(self, job: str, run_id: str, *, first_seen_before: datetime) -> list[TraceRef]:
+        """Reject, as still_running, deferred traces first seen before a moment; return them for the log."""
+        return await self._writer.write(lambda c: intake.give_up(c, job, run_id, first_seen_before, self.clock()))
+
+    async def add_hint(self, platform: str, project: str, trace_id: str, reason: str = "") -> bool:
+        """Keep a trace that a webhook named; False when it is waiting already."""
+        return await self._writer.write(lambda c: intake.add_hint(c, platform, project, trace_id, reason, self.clock()))
+
+    async def pending_hints(self, platform: str, limit: int = 1000) -> list[Hint]:
+        """Return the oldest hints for a platform; give them to `take_in` together with the refs they led to."""
+        return await self._read(lambda c: intake.pending_hints(c, platform, limit))
+
+    # verdicts
+
+    async def settle(self, settlement_: Settlement) -> int:
+        """Record what a trace has come to in one transaction; return how many of its evaluations were new.
+
+        Safe to repeat: a verdict that is there stays, with its write-backs; only a failure is replaced.
+        """
+        return await self._writer.write_with_others(settlement.settle_all, (settlement_, self.clock()))
+
+    async def known_evaluations(self, keys: Sequence[EvaluationKey]) -> dict[EvaluationKey, Verdict]:
+        """Return the verdicts (OK or NO_CLAIMS) that are known for these keys."""
+        found: dict[EvaluationKey, Verdict] = {}
+        for start in range(0, len(keys), _PAGE):
+            page = keys[start : start + _PAGE]
+            found |= await self._read(partial(settlement.known_evaluations, keys=page))
+        return found
+
+    async def known_evaluation(self, key: EvaluationKey) -> Verdict | None:
+        """Return the verdict (OK or NO_CLAIMS) that is known for this key."""
+        return (await self.known_evaluations([key])).get(key)
+
+    async def evaluations(self, run_id: str) -> AsyncIterator[EvaluationRecord]:
+        """Yield what a run judged, a page at a time."""
+        after = ""
+        while page := await self._read(partial(history.evaluations_page, run_id=run_id, after=after, limit=_PAGE)):
+            for record in page:
+                yield record
+            after = page[-1].id
+
+    async def reviews(self, state: ReviewState = ReviewState.OPEN, limit: int = 100) -> list[ReviewRecord]:
+        """Return questions to people, oldest first."""
+        query = select(review_items).where(review_items.c.state == state.value)
+        query = query.order_by(review_items.c.created_at, review_items.c.id).limit(limit)
+        return await self._read(lambda c: history.review_records(c, query))
+
+    # write-backs
+
+    async def claim_due(self, connection: str, limit: int = 100) -> list[Due]:
+        """Claim write-backs whose time has come; a claim that is not recorded ends after two minutes."""
+        return await self._writer.write(
+            lambda c: outbox.claim_due(c, connection, limit, self._owner, _CLAIM, self.clock())
+        )
+
+    async def record(self, outcomes: Sequence[Outcome]) -> None:
+        """Record what became of claimed write-backs and release them."""
+        await self._writer.write(lambda c: outbox.record(c, outcomes, self._owner, self.clock()))
+
+    async def release(self, claimed: Sequence[Due]) -> None:
+        """Give claims back unused."""
+        keys = [due.annotation.key for due in claimed]
+        await self._writer.write(lambda c: outbox.release(c, keys, self._owner))
+
+    async def next_due(self, connection: str) -> datetime | None:
+        """Return when the next open write-back can be claimed; None when nothing is open."""
+        return await self._read(lambda c: outbox.next_due(c, connection))
+
+    async def backlogs(self) -> dict[str, Backlog]:
+        """Count, by connection, what is not delivered."""
+        return await self._read(outbox.backlogs)
+
+    # leases
+
+    @contextlib.asynccontextmanager
+    async def hold(self, name: str, *, ttl_s: float = 60.0) -> AsyncIterator[Hold]:
+        """Try to hold a lease and keep it alive; look at `Hold.grant` to see whether it was granted, and to whom."""
+        owner, ttl = f"{self._owner}/{token_hex(4)}", timedelta(seconds=ttl_s)
+        grant = await self._writer.write(lambda c: leases.acquire(c, name, owner, ttl, self.clock()))
+        hold = Hold(grant=grant)
+        if not grant.granted:
+            yield hold
+            return
+        beat = asyncio.create_task(self._keep_alive(hold, owner, ttl))
+        try:
+            yield hold
+        finally:
+            beat.cancel()
+            await asyncio.wait([beat])
+            with contextlib.suppress(TryAgain):  # then it expires by itself
+                await self._writer.write(lambda c: leases.release(c, name, owner))
+
+    async def _keep_alive(self, hold: Hold, owner: str, ttl: timedelta) -> None:
+        name = hold.grant.name
+        good_until = asyncio.get_running_loop().time() + ttl.total_seconds()
+        while not hold.lost.is_set():
+            await asyncio.sleep(ttl.total_seconds() / 4)
+            now = asyncio.get_running_loop().time()
+            try:
+                kept = await self._writer.write(lambda c: leases.renew(c, name, owner, ttl, self.clock()))
+            except EnricherError:
+                # Away for a while: the lease still stands until it would have expired for others.
+                kept = now < good_until
+            else:
+                good_until = now + ttl.total_seconds()
+            if not kept:
+                hold.lost.set()
+
+    # looking back, and forgetting
+
+    async def tally(self, run_id: str) -> Tally:
+        """Count what a run did, by status, state and reason."""
+        return await self._read(lambda c: history.tally(c, run_id))
+
+    async def explain(self, trace_id: str) -> Story:
+        """Return everything recorded about a trace."""
+        return await self._read(lambda c: history.explain(c, trace_id))
+
+    async def purge_raw_replies(self, before: datetime) -> int:
+        """Delete raw replies settled before a moment; return how many."""
+        count = await self._writer.write(lambda c: history.purge_raw_replies(c, before))
+        await self._overwrite_deleted()
+        return count
+
+    async def forget(self, trace_id: str) -> int:
+        """Delete everything about a trace id, stored reports included; return how many rows went."""
+        count = await self._writer.write(lambda c: history.forget(c, trace_id))
+        await self._overwrite_deleted()
+        return count
+
+    async def _overwrite_deleted(self) -> None:
+        if self._engine.dialect.name == "sqlite":
+            # The write-ahead log still holds the old pages until it is emptied.
+            await self._read(lambda c: c.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+    async def _read(self, look: Callable[[Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, look)
+
+    def _look(self, look: Callable[[Connection], T]) -> T:
+        return patiently(lambda: self._look_once(look), self._patience_s)
+
+    def _look_once(self, look: Callable[[Connection], T]) -> T:
+        with plain_errors(), self._engine.connect() as connection:
+            return look(connection)
+
+
+def _open_engine(url: str, patience_s: float) -> Engine:
+    engine = connect(parse_url(url))
+    try:
+        patiently(lambda: bring_up_to_date(engine), patience_s)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine

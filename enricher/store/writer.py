@@ -1,0 +1,114 @@
+"""One thread that writes; what is queued while it is at work is committed together, in one transaction."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from enricher.errors import SetupError, Unavailable
+from enricher.store.engine import WRITES, patiently, plain_errors
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+# Work on many values of a kind: all in one call, one result each.
+Batch = Callable[[Connection, Sequence[V]], Sequence[T]]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Entry:
+    work: Batch[Any, Any]
+    value: Any
+    done: asyncio.Future[Any]
+
+
+class Writer:
+    """Commit what many tasks want written, grouped; each caller waits until its own part is safe.
+
+    Work may be done twice (after a lost connection nobody knows whether the commit arrived, and a group that fails is
+    repeated one by one), so whatever is given here must be safe to repeat.
+    """
+
+    def __init__(self, engine: Engine, *, window_s: float, largest_group: int, patience_s: float) -> None:
+        self._engine = engine.execution_options(**{WRITES: True})
+        self._window_s = window_s  # how long the first of a group waits for company
+        self._largest_group = largest_group
+        self._patience_s = patience_s  # how long a busy or absent store is waited for
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
+        self._queue: list[_Entry] = []
+        self._draining: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Do some work in a transaction; return its result once that is committed."""
+        result: T = await self.write_with_others(_apply_each, work)
+        return result
+
+    async def write_with_others(self, work: Batch[V, T], value: V) -> T:
+        """Write a value; values for the same `work` in the same group are handed to it in one call."""
+        if self._is_closed:
+            raise RuntimeError("the store is closed")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Entry(work=work, value=value, done=done))
+        if self._draining is None or self._draining.done():
+            self._draining = asyncio.create_task(self._drain())
+        return await done
+
+    async def aclose(self) -> None:
+        """Commit what is queued and stop."""
+        self._is_closed = True
+        if self._draining is not None:
+            await asyncio.wait([self._draining])
+        self._thread.shutdown(wait=True)
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._queue:
+            if len(self._queue) < self._largest_group:
+                await asyncio.sleep(self._window_s)
+            group, self._queue = self._queue[: self._largest_group], self._queue[self._largest_group :]
+            outcomes = await loop.run_in_executor(self._thread, self._commit, group)
+            for entry, outcome in zip(group, outcomes, strict=True):
+                if entry.done.cancelled():
+                    continue  # its caller has gone; what it wanted is written all the same
+                if isinstance(outcome, BaseException):
+                    entry.done.set_exception(outcome)
+                else:
+                    entry.done.set_result(outcome)
+
+    def _commit(self, group: list[_Entry]) -> list[Any]:
+        try:
+            return self._commit_patiently(group)
+        except (SetupError, Unavailable) as problem:
+            return [problem] * len(group)
+        except BaseException as problem:  # handed to the caller whose work it was
+            if len(group) == 1:
+                return [problem]
+        # One of them is at fault: the others must not suffer.
+        return [outcome for entry in group for outcome in self._commit([entry])]
+
+    def _commit_patiently(self, group: list[_Entry]) -> list[Any]:
+        return patiently(lambda: self._commit_once(group), self._patience_s)
+
+    def _commit_once(self, group: list[_Entry]) -> list[Any]:
+        with plain_errors(), self._engine.begin() as connection:
+            return _do(connection, group)
+
+
+def _do(connection: Connection, group: list[_Entry]) -> list[Any]:
+    results: list[Any] = []
+    start = 0
+    while start < len(group):
+        end = start + 1
+        while end < len(group) and group[end].work is group[start].work:
+            end += 1
+        results += group[start].work(connection, [entry.value for entry in group[start:end]])
+        start = end
+    return results
+
+
+def _apply_each(connection: Connection, works: Sequence[Callable[[Connection], T]]) -> Sequence[T]:
+    return [work(connection) for work in works]

@@ -91,6 +91,11 @@ class Haystack:
         first, last = places[0]
         return Place(self.folded.starts[first], self.folded.ends[last - 1], len(places))
 
+    def spans(self, quote: str) -> Iterator[tuple[int, int]]:
+        """Yield all places of a quote as offsets into the original text."""
+        for first, last in self._places(folded(quote), 0):
+            yield self.folded.starts[first], self.folded.ends[last - 1]
+
     def places(self, needle: str, start: int = 0) -> Iterator[tuple[int, int]]:
         """Yield the places of a folded quote as positions in the folded text."""
         return self._places(needle, start)

@@ -1,0 +1,102 @@
+"""Lay out one item for a prompt: untrusted texts between fences, sentences numbered, ids that lead back to the trace."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from enricher.judges.reply import clean
+from enricher.trace import Document, Item, Sentence
+
+_SHORT_ID = re.compile(r"[A-Za-z][\w-]{0,15}")
+_OUR_TAG = re.compile(r"<(?=/?\s*(?:documents?|question|answer|context|system|task)\b)", re.I)
+_OUR_ID = re.compile(r"\[((?:[\w-]{1,16}\.)?s\d{1,4}|-)\]")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Material:
+    """The texts of one request, and what the ids in it stand for."""
+
+    fence: str
+    documents: str
+    question: str
+    answer: str
+    labels: Mapping[str, Document]  # as the prompt names them
+    sentences: Mapping[str, tuple[Document, Sentence]]  # "d2.s4" and what it stands for
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return what the shared part of every prompt needs."""
+        return {
+            "fence": self.fence,
+            "documents": self.documents,
+            "question": self.question,
+            "answer": self.answer,
+        }
+
+
+def lay_out(item: Item, documents: Sequence[Document], *, fence: str, is_numbered: bool) -> Material:
+    """Lay out the item with these of its documents (whole or, in a window, in part)."""
+    names = document_labels(item.documents)
+    labels = {names[document.id]: document for document in documents}
+    sentences: dict[str, tuple[Document, Sentence]] = {}
+    blocks = []
+    for label, document in labels.items():
+        if is_numbered:
+            own = {f"{label}.s{_number(sentence)}": sentence for sentence in document.sentences}
+            sentences |= {name: (document, sentence) for name, sentence in own.items()}
+            body = "\n".join(f"[{name}] {_in_one_line(sentence.text)}" for name, sentence in own.items())
+        else:
+            body = harmless(document.text)
+        source = "" if document.id == label else f' source="{_attribute(document.id)}"'
+        blocks.append(f'<document-{fence} id="{label}"{source}>\n{body}\n</document-{fence}>')
+    lines = (f"[{s.id if s.is_checkable else '-'}] {_in_one_line(s.text)}" for s in item.sentences)
+    return Material(
+        fence=fence,
+        documents="\n".join(blocks) or "(no documents)",
+        question=harmless(item.standalone_question or item.question or "(not recorded)"),
+        answer="\n".join(lines) if is_numbered else harmless(item.answer),
+        labels=labels,
+        sentences=sentences,
+    )
+
+
+def fence_for(item: Item, salt: bytes) -> str:
+    """Derive the code of the item's tags: the same for all judges of one run, unforeseeable for who wrote the texts."""
+    texts = [item.answer, item.question or "", item.standalone_question or "", *(d.text for d in item.documents)]
+    content = hashlib.blake2b(key=salt[:64], digest_size=16)
+    for text in texts:
+        content.update(text.encode("utf-8", "replace") + b"\0")
+    for number in count():
+        code = hashlib.blake2b(content.digest() + number.to_bytes(4, "big"), digest_size=5).hexdigest()
+        if not any(code in text for text in texts):
+            return code
+    raise AssertionError("unreachable")
+
+
+def document_labels(documents: Sequence[Document]) -> dict[str, str]:
+    """Return how the prompt names each document, by its id: short ids as they are, otherwise d1, d2 ... for all."""
+    ids = [document.id for document in documents]
+    if all(_SHORT_ID.fullmatch(name) for name in ids) and len({name.lower() for name in ids}) == len(ids):
+        return {name: name for name in ids}
+    return {name: f"d{number}" for number, name in enumerate(ids, 1)}
+
+
+def harmless(text: str) -> str:
+    """Escape what looks like a tag of ours; a reader unescapes it, so that quotes still verify."""
+    return clean(_OUR_TAG.sub("&lt;", text))
+
+
+def _in_one_line(text: str) -> str:
+    # On one line no text can pretend to be the next numbered sentence.
+    return harmless(_OUR_ID.sub(r"(\1)", _SPACE.sub(" ", text).strip()))
+
+
+def _attribute(text: str) -> str:
+    return re.sub(r"[^\w.:/?=&@ -]", "_", text)[:80]
+
+
+def _number(sentence: Sentence) -> str:
+    return sentence.id.rpartition(".s")[2]

@@ -18,6 +18,7 @@ from enricher.trace import RawTrace, Rejection, RejectReason, Span, TraceQuery, 
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _ATTRIBUTE_LIMIT = 128  # default of the OpenTelemetry SDKs; the oldest attributes are dropped beyond it
+_SAMPLED_SPANS = 50
 _CONFIG_MARK = "Written by Trace Enricher."
 # What a label is worth when a person picks it in Phoenix's editor; Phoenix colours between the lowest and the highest.
 _LABEL_SCORES = {
@@ -44,7 +45,7 @@ class PhoenixConnector:
         open_parent_s: and while a parent span is missing and the newest span is younger than this.
         defer_explicit: whether traces asked for by id or URL are deferred too while they still run.
         report_lookback_days: reports count on traces up to this age; None for any age.
-        max_annotation_bytes: longest explanation and longest metadata; more is cut and flagged `diff_truncated`.
+        max_metadata_bytes: longest metadata, and longest explanation; more is cut and flagged `diff_truncated`.
     """
 
     def __init__(
@@ -62,13 +63,13 @@ class PhoenixConnector:
         open_parent_s: float = 900.0,
         defer_explicit: bool = True,
         report_lookback_days: float | None = 90.0,
-        max_annotation_bytes: int = 1_000_000,
+        max_metadata_bytes: int = 1_000_000,
     ) -> None:
         self.name = name
         self._calls = HttpCalls(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._reads = PhoenixReads(self._calls, page_size=page_size)
         self._finder = Finder(reads=self._reads, connection=name, report_lookback_days=report_lookback_days)
-        self._writer = AnnotationWriter(self._calls, batch_size=write_batch, max_bytes=max_annotation_bytes)
+        self._writer = AnnotationWriter(self._calls, batch_size=write_batch, max_bytes=max_metadata_bytes)
         self._configured = tuple(projects) if projects is not None else None
         self._has_key = api_key is not None
         self._pull_batch = pull_batch
@@ -200,13 +201,15 @@ class PhoenixConnector:
             raise SetupError(f"Phoenix refuses the annotation config '{name}': {error.detail or error}") from error
 
     async def _attribute_limit_hint(self, project: Project) -> str | None:
-        reply = await self._calls.get(f"v1/projects/{project.id}/spans", {"span_kind": "RETRIEVER", "limit": 20})
+        # The kind is among the first attributes, so it is often lost too, and the span is UNKNOWN.
+        asked = [("span_kind", "RETRIEVER"), ("span_kind", "UNKNOWN"), ("limit", _SAMPLED_SPANS)]
+        reply = await self._calls.get(f"v1/projects/{project.id}/spans", asked)
         spans = reply["data"]
         full = sum(len(span["attributes"]) >= _ATTRIBUTE_LIMIT for span in spans)
         if not full:
             return None
         return (
-            f"In project '{project.name}', {full} of the {len(spans)} newest retriever spans reach OpenTelemetry's "
+            f"In project '{project.name}', {full} of the {len(spans)} newest spans reach OpenTelemetry's "
             f"limit of {_ATTRIBUTE_LIMIT} attributes and may have lost documents; "
             "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 in the application that is traced"
         )

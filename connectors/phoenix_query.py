@@ -36,7 +36,7 @@ def pointer(text: str) -> Pointer:
         return _pointer_of_id(cleaned, project_id=None, said=text)
     url = urlsplit(cleaned)
     parts = [unquote(part) for part in url.path.split("/") if part]
-    if "redirects" in parts and parts[-2] in ("traces", "spans"):
+    if "redirects" in parts[:-2] and parts[-2] in ("traces", "spans"):
         return _pointer_of_id(parts[-1], project_id=None, said=text)
     # The pages of a project: /projects/ID/traces/TRACE, and /projects/ID/spans/TRACE for a span in its trace.
     if "projects" in parts[:-3]:

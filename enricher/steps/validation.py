@@ -1,0 +1,167 @@
+"""Decide which items must not be judged, and why; make the others safe to judge."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from enricher.steps.extraction.payloads import folded
+from enricher.trace import Document, Extraction, Item, RawTrace, Rejection, RejectReason, Source, Span, SpanId
+
+_DETAILS = {
+    RejectReason.NOT_RAG: "the trace holds no model call, no retrieval and no answer",
+    RejectReason.ERROR: "the run failed before it had an answer",
+    RejectReason.TRUNCATED_ATTRIBUTES: "the tracer cut long values off, so neither context nor answer is complete",
+    RejectReason.CONTENT_NOT_CAPTURED: "the tracer did not record what was asked and answered",
+    RejectReason.REDACTED: "the tracer hid the question, the answer or the context",
+    RejectReason.NO_ANSWER: "there is no answer text",
+    RejectReason.EMPTY_RETRIEVAL: "the retrieval found nothing",
+    RejectReason.RETRIEVAL_ERROR: "the retrieval failed and nothing replaced it",
+    RejectReason.TOOL_ERROR: "every tool that could have given context failed",
+    RejectReason.CONTEXT_NOT_RECORDED: "documents were used, but the trace does not hold their texts",
+    RejectReason.NO_CONTEXT: "the trace shows no context that the answer could rest on",
+    RejectReason.MISSING_IDS: "the item has no trace id or no span id",
+    RejectReason.UNKNOWN_SPAN_ID: "the item names a span that is not in its trace",
+}
+# Reasons that extraction flags by name; the first that applies is the one that explains the others.
+_BEFORE_ANSWER = (RejectReason.NOT_RAG, RejectReason.ERROR)
+_WITHOUT_CONTEXT = (
+    RejectReason.EMPTY_RETRIEVAL,
+    RejectReason.RETRIEVAL_ERROR,
+    RejectReason.CONTEXT_NOT_RECORDED,
+    RejectReason.TOOL_ERROR,
+)
+_CUT_MINIMUM = 64  # characters; below, equal lengths are chance
+_CUT_STRINGS = 3  # different strings of the same greatest length that betray a limit
+_INDEX = re.compile(r"\.\d+\.")
+
+
+def validate(extraction: Extraction, trace: RawTrace) -> Extraction:
+    """Move items that must not be judged to the rejections, and clean the documents of the others.
+
+    Blank documents are dropped and counted in a flag, documents of the same text become one with aliases, ids become
+    unique; citation numbers keep pointing where the answer's markers point.
+    """
+    known = {span.span_id for span in trace.spans}
+    is_cut = has_cut_values(trace.spans)
+    items: list[Item] = []
+    rejections = list(extraction.rejections)
+    sources: list[Source] = []
+    for number, item in enumerate(extraction.items):
+        reason = _reason(item, known, is_cut)
+        if reason is None:
+            sources += [replace(s, item=len(items)) for s in extraction.found_in if s.item == number]
+            items.append(cleaned(item))
+        else:
+            rejections.append(_rejection(item.trace_id, reason, item.annotate_span_id))
+    if not extraction.items and not rejections:
+        rejections.append(_rejection(trace.ref.trace_id, RejectReason.NOT_RAG, None))
+    return Extraction(items=tuple(items), rejections=tuple(rejections), found_in=tuple(sources))
+
+
+def cleaned(item: Item) -> Item:
+    """Drop blank documents, make one of those with equal texts, and make ids unique."""
+    filled = [document for document in item.documents if document.text and document.text.strip()]
+    by_text: dict[str, list[Document]] = defaultdict(list)
+    for document in filled:
+        by_text[folded(document.text)].append(document)
+    flags = list(item.flags)
+    if blanks := len(item.documents) - len(filled):
+        flags.append(f"empty_documents:{blanks}")
+    if len(by_text) < len(filled):
+        flags.append("duplicates")
+    documents = _with_unique_ids([_merged(group) for group in by_text.values()])
+    return replace(item, documents=tuple(documents), flags=tuple(dict.fromkeys(flags)))
+
+
+def _merged(group: Sequence[Document]) -> Document:
+    first = group[0]
+    other_ids = dict.fromkeys(alias for d in group for alias in (d.id, *d.aliases) if alias != first.id)
+    numbers = sorted({number for document in group for number in document.citation_numbers})
+    return replace(first, aliases=tuple(other_ids), citation_numbers=tuple(numbers))
+
+
+def _with_unique_ids(documents: Sequence[Document]) -> Iterator[Document]:
+    taken = {document.id for document in documents}
+    seen: set[str] = set()
+    for document in documents:
+        name, count = document.id, 1
+        while name in seen or not name:
+            count += 1
+            candidate = f"{document.id}#{count}"
+            name = candidate if candidate not in taken else name
+        seen.add(name)
+        yield document if name == document.id else replace(document, id=name)
+
+
+def _reason(item: Item, known: set[SpanId], is_cut: bool) -> RejectReason | None:
+    if not item.trace_id or not item.annotate_span_id:
+        return RejectReason.MISSING_IDS
+    named = {item.annotate_span_id, item.answer_span_id, item.question_span_id, *(d.span_id for d in item.documents)}
+    if named - {None} - known:
+        return RejectReason.UNKNOWN_SPAN_ID
+    has_answer = bool(item.answer.strip())
+    has_context = any(document.text and document.text.strip() for document in item.documents)
+    if not has_answer:
+        for reason in _BEFORE_ANSWER:
+            if reason.value in item.flags:
+                return reason
+    if is_cut:
+        return RejectReason.TRUNCATED_ATTRIBUTES
+    if RejectReason.CONTENT_NOT_CAPTURED.value in item.flags:
+        return RejectReason.CONTENT_NOT_CAPTURED
+    if "redacted" in item.flags and not (has_answer and item.question and has_context):
+        return RejectReason.REDACTED
+    if not has_answer:
+        return RejectReason.NO_ANSWER
+    return None if has_context else _why_no_context(item)
+
+
+def _why_no_context(item: Item) -> RejectReason:
+    flagged = next((reason for reason in _WITHOUT_CONTEXT if reason.value in item.flags), None)
+    return flagged or (RejectReason.CONTEXT_NOT_RECORDED if item.documents else RejectReason.NO_CONTEXT)
+
+
+def _rejection(trace_id: Any, reason: RejectReason, span_id: SpanId | None) -> Rejection:
+    return Rejection(trace_id=trace_id, reason=reason, detail=_DETAILS[reason], span_id=span_id)
+
+
+def has_cut_values(spans: Sequence[Span]) -> bool:
+    """Tell whether a limit on the length of attribute values cut texts: it leaves no mark.
+
+    It betrays itself by different strings of one and the same greatest length, under different kinds of key (chunks of
+    one size are no sign), or by JSON of that length that breaks off.
+    """
+    longest = 0
+    ends: dict[str, set[str]] = {}
+    for key, text in _texts(spans):
+        if len(text) < max(longest, _CUT_MINIMUM):
+            continue
+        if len(text) > longest:
+            longest, ends = len(text), {}
+        ends.setdefault(text, set()).add(_INDEX.sub(".", key))
+    kinds = {key for keys in ends.values() for key in keys}
+    if len(ends) < 2 or len(kinds) < 2:
+        return False
+    return any(map(_is_broken_json, ends)) or len(ends) >= _CUT_STRINGS
+
+
+def _texts(spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
+    for span in spans:
+        sets: list[Mapping[str, Any]] = [span.attributes, *(event.attributes for event in span.events)]
+        for attributes in sets:
+            for key, value in attributes.items():
+                if isinstance(value, str):
+                    yield key, value
+
+
+def _is_broken_json(text: str) -> bool:
+    if text[:1] not in "{[" or text.rstrip()[-1:] in "}]":
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return True
+    return False

@@ -20,14 +20,15 @@ _TOKEN = re.compile(
 )
 _WORDS: Mapping[str, Any] = {"null": None, "true": True, "false": False}
 _PAIRS = ("feedback", "metadata", "input", "output")
-_PLAIN_FIELDS = frozenset(
-    "id name run_type status error start_time end_time latency total_tokens prompt_tokens completion_tokens total_cost "
-    "prompt_cost completion_cost tags trace_id thread_id is_root first_token_time reference_example_id".split()
-)
+_PLAIN_FIELDS = {
+    "id", "name", "run_type", "status", "error", "start_time", "end_time", "latency", "total_tokens", "prompt_tokens",
+    "completion_tokens", "total_cost", "prompt_cost", "completion_cost", "tags", "trace_id", "thread_id", "is_root",
+    "first_token_time", "reference_example_id",
+}  # fmt: skip
 _PAIR_FIELDS = frozenset(
     {"feedback_key", "feedback_score"} | {f"{p}_{q}" for p in _PAIRS[1:] for q in ("key", "value")}
 )
-_COMPARATORS = frozenset("eq neq gt gte lt lte has in like".split())
+_COMPARATORS = {"eq", "neq", "gt", "gte", "lt", "lte", "has", "in", "like"}
 
 
 class FilterError(ValueError):

@@ -5,20 +5,15 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
+
+from langsmith.types.run_select_field import RunSelectField
 
 from tests.servers.langsmith.filters import Facts
 from tests.servers.langsmith.state import TENANT_ID, Run, State, moment
 
 PREVIEW_CHARACTERS = 150
-V2_FIELDS = frozenset(
-    "ID NAME RUN_TYPE STATUS START_TIME END_TIME LATENCY_SECONDS FIRST_TOKEN_TIME ERROR ERROR_PREVIEW EXTRA METADATA "
-    "EVENTS INPUTS INPUTS_PREVIEW OUTPUTS OUTPUTS_PREVIEW MANIFEST PARENT_RUN_IDS PROJECT_ID TRACE_ID THREAD_ID "
-    "DOTTED_ORDER IS_ROOT REFERENCE_EXAMPLE_ID REFERENCE_DATASET_ID TOTAL_TOKENS PROMPT_TOKENS COMPLETION_TOKENS "
-    "TOTAL_COST PROMPT_COST COMPLETION_COST PROMPT_TOKEN_DETAILS COMPLETION_TOKEN_DETAILS PROMPT_COST_DETAILS "
-    "COMPLETION_COST_DETAILS PRICE_MODEL_ID TAGS APP_PATH ATTACHMENTS THREAD_EVALUATION_TIME IS_IN_DATASET "
-    "LAST_QUEUED_AT SHARE_URL FEEDBACK_STATS LS_USER_ID".split()
-)
+V2_FIELDS: frozenset[str] = frozenset(get_args(RunSelectField))
 _THREAD_KEYS = ("session_id", "thread_id", "conversation_id")
 
 

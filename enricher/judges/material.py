@@ -1,4 +1,4 @@
-"""Lay out one item for a prompt: untrusted texts between fences, sentences numbered, ids that lead back to the trace."""
+"""Lay an item out for a prompt: untrusted texts between fences, numbered sentences, ids that lead back to the trace."""
 
 import hashlib
 import re
@@ -37,29 +37,32 @@ class Material:
         }
 
 
-def lay_out(item: Item, documents: Sequence[Document], *, fence: str, is_numbered: bool) -> Material:
-    """Lay out the item with these of its documents (whole or, in a window, in part)."""
+def lay_out(
+    item: Item, documents: Sequence[Document], sentences: Sequence[Sentence], *, fence: str, is_numbered: bool
+) -> Material:
+    """Lay out the item with these documents and sentences of the answer: all of them or, in a window, some."""
     names = document_labels(item.documents)
     labels = {names[document.id]: document for document in documents}
-    sentences: dict[str, tuple[Document, Sentence]] = {}
+    known: dict[str, tuple[Document, Sentence]] = {}
     blocks = []
     for label, document in labels.items():
         if is_numbered:
             own = {f"{label}.s{_number(sentence)}": sentence for sentence in document.sentences}
-            sentences |= {name: (document, sentence) for name, sentence in own.items()}
+            known |= {name: (document, sentence) for name, sentence in own.items()}
             body = "\n".join(f"[{name}] {_in_one_line(sentence.text)}" for name, sentence in own.items())
         else:
             body = harmless(document.text)
         source = "" if document.id == label else f' source="{_attribute(document.id)}"'
         blocks.append(f'<document-{fence} id="{label}"{source}>\n{body}\n</document-{fence}>')
-    lines = (f"[{s.id if s.is_checkable else '-'}] {_in_one_line(s.text)}" for s in item.sentences)
+    lines = (f"[{s.id if s.is_checkable else '-'}] {_in_one_line(s.text)}" for s in sentences)
+    text = item.answer if len(sentences) == len(item.sentences) else item.answer[sentences[0].start : sentences[-1].end]
     return Material(
         fence=fence,
         documents="\n".join(blocks) or "(no documents)",
         question=harmless(item.standalone_question or item.question or "(not recorded)"),
-        answer="\n".join(lines) if is_numbered else harmless(item.answer),
+        answer="\n".join(lines) if is_numbered else harmless(text),
         labels=labels,
-        sentences=sentences,
+        sentences=known,
     )
 
 

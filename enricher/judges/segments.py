@@ -60,18 +60,18 @@ def read_references(
             name = _id(entry.get("id"))
             if not name and label(entry.get("issue"), IssueType) is IssueType.OMITTED:
                 extra, more = _omissions([entry], material)
-                omissions, flags = (*omissions, *extra), (*flags, *more)
+                omissions, flags = (*omissions, *extra), [*flags, *more]
             elif name not in own:
                 raise _Wrong(Status.JUDGE_INVALID, f"the answer has no sentence {shown(entry.get('id'))}")
             elif name in asked and (segment := _referring(entry, asked[name], material)):
-                _add(found, segment, flags := [*flags])
+                _add(found, segment, flags)
         missing = tuple(name for name in asked if name not in found)
         return Reading(
             segments=tuple(found[name] for name in asked if name in found),
             omissions=_numbered(omissions),
             missing=missing,
             summary=one_text(value.get("summary")),
-            flags=tuple(flags),
+            flags=tuple(dict.fromkeys(flags)),
         )
     except _Wrong as wrong:
         return wrong.unusable
@@ -335,6 +335,8 @@ def _quoting(
 
 def _has_gap(sentence: Sentence, spans: Collection[tuple[int, int]], answer: str) -> bool:
     """Tell whether a part of the sentence that could state something lies in no segment."""
+    if not any(start < sentence.end and sentence.start < end for start, end in spans):
+        return True
     at = sentence.start
     for start, end in [*sorted(spans), (sentence.end, sentence.end)]:
         if start > at and _states_something(answer[at : min(start, sentence.end)]):

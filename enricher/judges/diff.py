@@ -1,0 +1,273 @@
+"""The diff judge on a model: where does the answer leave its context?"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from enricher.judges import segments as wire
+from enricher.judges.chat import Chat, NoReply, Reply
+from enricher.judges.material import Material, fence_for, lay_out
+from enricher.judges.reply import ReplyObject, Unusable, read_object, score_flags
+from enricher.judges.segments import Reading
+from enricher.judges.windows import cut_documents, cut_sentences, merge_windows, tokens
+from enricher.prompts import Message, Prompt, render
+from enricher.trace import Document, Item, Sentence
+from enricher.verdict import DiffResult, Provenance, Status, Usage, Verdict, supported_share
+
+_log = logging.getLogger(__name__)
+_MARGIN = 64  # tokens that chat templates add
+_SHRINKS = 3  # how often a context is cut smaller after the server refused it
+# A model that refused once refuses again, and a missing answer has had its retries.
+_FINAL = (Status.JUDGE_REFUSED, Status.JUDGE_UNAVAILABLE, Status.JUDGE_CONTEXT_TOO_LONG)
+
+
+class ModelDiffJudge:
+    """Judges items by a prompt to a model behind an OpenAI-compatible endpoint."""
+
+    def __init__(self, chat: Chat, prompt: Prompt, *, salt: bytes | None = None) -> None:
+        self._chat = chat
+        self._prompt = prompt
+        self._salt = salt or secrets.token_bytes(16)  # give all judges of a run the same, for the shared prefix
+        self._window = chat.options.window
+        options = chat.options
+        settings = [prompt.fingerprint, options.max_tokens, options.context_window, options.seed]
+        self.provenance = Provenance(
+            judge=prompt.judge,
+            engine="openai",
+            prompt=prompt.name,
+            prompt_hash=prompt.fingerprint,
+            model=options.model,
+            settings_hash=hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12],
+        )
+
+    async def judge(self, item: Item) -> Verdict:
+        """Judge the item; its answer and documents are already cut into sentences."""
+        talk = _Talk()
+        wanted = tuple(sentence for sentence in item.sentences if sentence.is_checkable)
+        if not wanted:
+            return self._verdict(item, talk, Status.NO_CLAIMS, result=DiffResult(segments=()))
+        outcome = await self._judged(item, wanted, talk)
+        if isinstance(outcome, Unusable):
+            _log.info("trace %s: %s: %s", item.trace_id, outcome.status, outcome.problem)
+            talk.add_flags(outcome.flags)
+            return self._verdict(item, talk, outcome.status, failure=outcome.problem)
+        score, flags = outcome.stated_score, outcome.flags
+        if score is not None:
+            score, compared = score_flags(score, supported_share(outcome.segments))
+            flags = (*flags, *compared)
+        talk.add_flags(flags)
+        result = DiffResult(
+            segments=(*outcome.segments, *outcome.omissions), summary=outcome.summary, judge_score=score
+        )
+        return self._verdict(item, talk, Status.OK, result=result)
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        await self._chat.aclose()
+
+    async def _judged(self, item: Item, wanted: Sequence[Sentence], talk: "_Talk") -> Reading | Unusable:
+        """Judge in one request or, when the context does not fit, in several that are merged."""
+        window = self._window
+        for _ in range(_SHRINKS + 1):
+            requests = self._plan(item, wanted, window)
+            if requests is None:
+                break
+            if len(requests) > 1 and self._chat.options.context_window is None:
+                talk.add_flags(("context_window_assumed",))
+            outcomes = await asyncio.gather(*(self._converse(item, request, talk) for request in requests))
+            refused = [o for o in outcomes if isinstance(o, Unusable) and o.status is Status.JUDGE_CONTEXT_TOO_LONG]
+            if not refused:
+                return self._joined(item, wanted, outcomes)
+            # Never the same request again: what follows is smaller than what was refused.
+            largest = max(request.size for request in requests)
+            window = int(0.6 * min(window, largest + self._room(window), talk.context_limit or window))
+            self._window = min(self._window, talk.context_limit or self._window)
+        problem = "the answer and its context do not fit the model, however they are cut"
+        return Unusable(status=Status.JUDGE_CONTEXT_TOO_LONG, problem=problem)
+
+    def _plan(self, item: Item, wanted: Sequence[Sentence], window: int) -> "list[_Request] | None":
+        """Cut the item into requests that fit; None when not even one sentence fits."""
+        fence = fence_for(item, self._salt)
+        max_tokens = self._room(window)
+        whole = self._request(item, item.documents, item.sentences, wanted, fence)
+        room = window - max_tokens - _MARGIN
+        if whole.size <= room:
+            return [replace(whole, max_tokens=max_tokens)]
+        bare = self._request(item, (), item.sentences[:1], wanted[:1], fence).size
+        left = room - bare
+        if left < 128:
+            return None
+        answer_budget = max(64, left // 3)
+        requests = []
+        for shown in cut_sentences(item.sentences, answer_budget):
+            asked = [sentence for sentence in shown if sentence.is_checkable]
+            if not asked:
+                continue
+            used = self._request(item, (), shown, asked, fence).size
+            for documents in cut_documents(item.documents, max(64, room - used)):
+                request = self._request(item, documents, shown, asked, fence)
+                requests.append(replace(request, max_tokens=max_tokens))
+        return requests
+
+    def _request(
+        self,
+        item: Item,
+        documents: Sequence[Document],
+        shown: Sequence[Sentence],
+        wanted: Sequence[Sentence],
+        fence: str,
+    ) -> "_Request":
+        by_reference = self._prompt.evidence == "references"
+        material = lay_out(item, documents, shown, fence=fence, is_numbered=by_reference)
+        request = _Request(material=material, wanted=tuple(wanted))
+        messages = self._messages(request, request.wanted, item, "")
+        return replace(request, messages=messages, size=sum(tokens(message["content"]) for message in messages))
+
+    async def _converse(self, item: Item, request: "_Request", talk: "_Talk") -> Reading | Unusable:
+        """Ask, and once more if the reply can't be used; what was missing is asked for alone."""
+        reading: Reading | None = None
+        wanted, messages, max_tokens = request.wanted, request.messages, request.max_tokens
+        for is_last in (False, True):
+            outcome = await self._ask(item, request, wanted, messages, max_tokens, talk)
+            if isinstance(outcome, Unusable):
+                if is_last or outcome.status in _FINAL:
+                    return outcome
+                talk.add_flags(outcome.flags)
+                if outcome.status is Status.JUDGE_TRUNCATED:
+                    grown = min(2 * max_tokens, self._window - request.size - _MARGIN)
+                    if grown <= max_tokens:
+                        return outcome
+                    max_tokens = grown
+                else:
+                    messages = self._messages(request, wanted, item, outcome.problem)
+                continue
+            reading = outcome if reading is None else wire.merged(reading, outcome)
+            if not reading.missing:
+                return reading
+            missing = reading.missing
+            wanted = tuple(sentence for sentence in request.wanted if sentence.id in missing)
+            messages = self._messages(request, wanted, item, f"there is no verdict on {', '.join(missing)}")
+        missing = reading.missing if reading else ()
+        problem = f"there is no verdict on {', '.join(missing)}"
+        return Unusable(status=Status.JUDGE_INCOMPLETE, problem=problem, missing=missing)
+
+    async def _ask(
+        self,
+        item: Item,
+        request: "_Request",
+        wanted: Sequence[Sentence],
+        messages: Sequence[Message],
+        max_tokens: int,
+        talk: "_Talk",
+    ) -> Reading | Unusable:
+        name = self._prompt.name.replace("@", "_")
+        reply = await self._chat.ask(messages, schema=self._prompt.schema, schema_name=name, max_tokens=max_tokens)
+        talk.note(reply)
+        if isinstance(reply, NoReply):
+            return Unusable(status=reply.status, problem=reply.failure)
+        found = read_object(reply.content, keys=wire.KEYS, finish_reason=reply.finish_reason, refusal=reply.refusal)
+        if isinstance(found, Unusable):
+            return found
+        talk.note_object(found)
+        read = wire.read_references if self._prompt.evidence == "references" else wire.read_quotes
+        return read(found.value, item, request.material, wanted)
+
+    def _messages(self, request: "_Request", wanted: Sequence[Sentence], item: Item, error: str) -> tuple[Message, ...]:
+        variables = {**request.material.variables, "previous_error": error}
+        if self._prompt.evidence == "references":
+            variables["ids"] = ", ".join(sentence.id for sentence in wanted)
+        else:
+            fence = request.material.fence
+            texts = [item.answer[sentence.start : sentence.end] for sentence in wanted]
+            is_part = len(wanted) < len(request.wanted)
+            variables["wanted"] = f"<answer-{fence}>\n{chr(10).join(texts)}\n</answer-{fence}>" if is_part else ""
+        return render(self._prompt, **variables)
+
+    def _joined(
+        self, item: Item, wanted: Sequence[Sentence], outcomes: Sequence[Reading | Unusable]
+    ) -> Reading | Unusable:
+        # One window without a verdict is a cut context: nothing final can be said.
+        failed = [outcome for outcome in outcomes if isinstance(outcome, Unusable)]
+        if failed:
+            return failed[0]
+        readings = [outcome for outcome in outcomes if isinstance(outcome, Reading)]
+        return readings[0] if len(readings) == 1 else merge_windows(readings, wanted, item)
+
+    def _room(self, window: int) -> int:
+        """Return how many tokens a reply may have; in a small window no more than a quarter of it."""
+        configured = self._chat.options.max_tokens
+        return configured if configured * 2 <= window else max(128, window // 4)
+
+    def _verdict(
+        self,
+        item: Item,
+        talk: "_Talk",
+        status: Status,
+        *,
+        result: DiffResult | None = None,
+        failure: str | None = None,
+    ) -> Verdict:
+        return Verdict(
+            trace_id=item.trace_id,
+            span_id=item.annotate_span_id,
+            status=status,
+            result=result,
+            failure=failure,
+            flags=tuple(talk.flags),
+            provenance=self.provenance.model_copy(update={"model_snapshot": talk.snapshot}),
+            usage=talk.usage,
+            raw_replies=tuple(talk.replies),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Request:
+    """One request to be made: its material, the sentences it asks about, and its size in tokens."""
+
+    material: Material
+    wanted: tuple[Sentence, ...]
+    messages: tuple[Message, ...] = ()
+    size: int = 0
+    max_tokens: int = 0  # for the reply
+
+
+@dataclass(slots=True)
+class _Talk:
+    """All that was said about one item."""
+
+    usage: Usage = field(default_factory=Usage)
+    replies: list[str] = field(default_factory=list)
+    flags: dict[str, None] = field(default_factory=dict)
+    snapshot: str | None = None
+    context_limit: int | None = None
+
+    def note(self, reply: Reply | NoReply) -> None:
+        """Record what a call said and cost."""
+        self.usage = _sum(self.usage, reply.usage)
+        if isinstance(reply, NoReply):
+            self.context_limit = reply.context_limit or self.context_limit
+            return
+        self.replies.append(reply.content or reply.refusal or "")
+        self.snapshot = reply.snapshot or self.snapshot
+        if reply.is_shifted:
+            self.add_flags(("model_snapshot_changed",))
+
+    def note_object(self, found: ReplyObject) -> None:
+        """Record whether the reply had to be repaired."""
+        if found.is_repaired:
+            self.add_flags(("judge_reply_repaired",))
+
+    def add_flags(self, flags: Sequence[str]) -> None:
+        """Add flags, each once."""
+        self.flags.update(dict.fromkeys(flags))
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    left, right = first.model_dump(), second.model_dump()
+    summed: Mapping[str, Any] = {key: left[key] + right[key] for key in left}
+    return Usage(**summed)

@@ -51,7 +51,7 @@ def postgres() -> Iterator[str]:
                 time.sleep(0.05)
         yield str(folder)
     finally:
-        server.send_signal(signal.SIGINT)
+        server.send_signal(signal.SIGQUIT)
         server.wait(20)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -67,13 +67,13 @@ def _ordinary_account(folder: Path) -> dict[str, int | list[int]]:
 
 @pytest.fixture
 def postgres_url(postgres: str) -> str:
-    """Give the URL of a new, empty PostgreSQL database."""
+    """Give the URL of a new, empty schema in PostgreSQL: as good as a database, and made in no time."""
     import psycopg
 
     name = f"store_{next(_numbers)}"
     with psycopg.connect(host=postgres, user="postgres", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return f"postgresql://postgres@/{name}?host={postgres}"
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"postgresql://postgres@/postgres?host={postgres}&options=-csearch_path%3D{name}"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

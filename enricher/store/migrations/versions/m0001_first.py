@@ -33,9 +33,9 @@ def _create_hints() -> None:
         sa.Column("trace_id", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), nullable=False),
         sa.Column("received_at", UTC, nullable=False),
-        sa.CheckConstraint("trace_id <> ''", name=op.f("ck_hints_trace_id_given")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_hints")),
         sa.UniqueConstraint("platform", "project", "trace_id", name=op.f("uq_hints_platform")),
+        sa.CheckConstraint("trace_id <> ''", name=op.f("ck_hints_trace_id_given")),
     )
 
 
@@ -116,9 +116,9 @@ def _create_refs() -> None:
         sa.Column("run_id", sa.String(), nullable=True),
         sa.Column("first_seen_at", UTC, nullable=False),
         sa.Column("updated_at", UTC, nullable=False),
-        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_refs_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_refs")),
         sa.UniqueConstraint("job", "connection", "trace_id", name=op.f("uq_refs_job")),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_refs_run_id")),
     )
     op.create_index(
         "ix_refs_open",

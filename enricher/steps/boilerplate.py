@@ -1,0 +1,105 @@
+"""Recognise sentences that state nothing about the subject: greetings, courtesies, announcements, admissions."""
+
+import re
+
+_MAX_WORDS = 22
+
+# Each pattern must match from the start; a courtesy with figures in it is read as a statement all the same.
+_COURTESIES = re.compile(
+    r"""\W*(?:
+    (?:hi|hello|hey|dear|greetings|good\s+(?:morning|afternoon|evening|day)|welcome)\b(?:[\s,]+[\w.'’-]+){0,4}[\s,!.:👋]*$
+  | (?:hallo|guten\s+(?:tag|morgen|abend)|liebe[r]?|sehr\s+geehrte[r]?|bonjour|bonsoir|salut|hola|buen[oa]s\s+\w+|ciao
+      |buongiorno|olá|oi|bom\s+dia|cher|chère|estimad[oa])\b(?:[\s,]+[\w.'’-]+){0,4}[\s,!.:]*$
+  | (?:many\s+)?(?:thanks|thank\s+you|thx|cheers)\b
+  | (?:vielen\s+dank|danke|merci|gracias|grazie|obrigad[oa])\b
+  | (?:you(?:['’]re|\s+are)\s+(?:very\s+|most\s+)?welcome|no\s+problem|my\s+pleasure|no\s+worries)\b
+  | (?:please\s+)?(?:let\s+me\s+know|feel\s+free|do\s+not\s+hesitate|don['’]t\s+hesitate|reach\s+out)\b
+  | (?:please\s+)?(?:contact|get\s+in\s+touch\s+with)\s+(?:us|me)\s+(?:if|with|for)\b
+  | (?:lassen\s+sie\s+(?:mich|es\s+mich|uns)|melden\s+sie\s+sich|bei\s+(?:weiteren\s+)?fragen|n['’]hésitez\s+pas|no\s+dude)\b
+  | if\s+you\s+(?:have|need|want|would\s+like)\s+(?:any\s+|some\s+|to\s+|more\s+)?(?:other\s+|further\s+|additional\s+|more\s+|
+      know\s+)*(?:questions?|help|assistance|anything|information|details|clarification|concerns?)\b
+  | (?:i|we)\s+(?:really\s+)?(?:hope|trust)\s+(?:this|that|it|the\s+(?:above|answer|information))\b
+  | (?:hope|hopefully)[,\s]+(?:this|that|it)\s+(?:helps|answers|clarifies|is\s+helpful|is\s+useful|was\s+helpful)\b
+  | (?:i|we)(?:['’]m|\s+am|['’]re|\s+are|['’]d\s+be|\s+would\s+be|['’]ll\s+be|\s+will\s+be)\s+(?:always\s+)?(?:happy|glad|
+      delighted|pleased|here|more\s+than\s+happy)\s+to\b
+  | (?:is\s+there|was\s+there)\s+anything\s+else\b
+  | (?:sure|certainly|absolutely|of\s+course|great|okay|ok|alright|gladly|understood|got\s+it)\s*
+      (?:thing|question|point)?[\s!.,:]*$
+  | (?:that['’]?s|that\s+is|what)\s+an?\s+(?:great|good|excellent|interesting|wonderful)\s+question\b
+  | (?:great|good|excellent|interesting)\s+question\b
+  | (?:sure|certainly|of\s+course|absolutely|great|okay|ok)?[\s!,.]*(?:here|below|following)(?:['’]s|\s+(?:is|are))\b[^.]*:\s*$
+  | (?:based\s+on|according\s+to|from|per|using|given)\s+(?:the|your|these|those|this)\s+[^.]{0,60}[,:]\s*$
+  | (?:in\s+summary|to\s+summari[sz]e|in\s+short|in\s+conclusion|summary|answer|note|sources?|references?|quellen?)
+      \s*[:,]?\s*$
+  | (?:best|kind|warm)(?:est)?\s+(?:regards|wishes)\b
+  | (?:sincerely|yours\s+(?:truly|sincerely|faithfully)|mit\s+freundlichen\s+grüßen|cordialement|saludos)\b
+  | have\s+(?:a|an)\s+(?:nice|great|good|wonderful|lovely)\b
+  | (?:please\s+)?(?:note|be\s+aware)\s*[:.]?\s*$
+  | as\s+an?\s+(?:ai|language\s+model|artificial\s+intelligence)\b
+  | (?:お問い合わせ|ご不明な点|よろしくお願い|ありがとう|こんにちは|您好|你好|谢谢|感谢|如有(?:任何)?(?:问题|疑问)|希望(?:这|以上))
+  | (?:i|we)\s+(?:sincerely\s+)?apologi[sz]e\b
+  | (?:my|our)\s+apologies\b
+    )""",
+    re.I | re.X,
+)
+
+# The writer says that he doesn't know or won't answer; what documents contain or lack is a statement, not an admission,
+# unless it names no subject of its own ("The documents do not say.").
+_ADMISSIONS = re.compile(
+    r"""\W*(?:(?:i['’]?m\s+|i\s+am\s+|we['’]?re\s+)?(?:very\s+|so\s+|really\s+)?(?:sorry|afraid|apologies|unfortunately)[\s,.!]*
+        (?:but\s+|that\s+)?)?
+    (?:based\s+on\s+[^,]{0,60},\s*)?
+    (?:
+    (?:i|we)\s+(?:really\s+|honestly\s+|simply\s+)?(?:do\s+not|don['’]?t|did\s+not|didn['’]?t)\s+(?:actually\s+)?
+        (?:know|have\s+(?:any\s+|enough\s+|sufficient\s+|that\s+|access|the\s+)|see\s+(?:any|that)|find)
+  | (?:i|we)\s+(?:can\s*not|can['’]?t|could\s+not|couldn['’]?t|am\s+unable|are\s+unable|was\s+unable|were\s+unable
+        |am\s+not\s+able|are\s+not\s+able|will\s+not|won['’]?t)\b\s*(?:to\s+)?
+        (?:answer|help|assist|find|determine|provide|tell|say|respond|comply|give|locate|confirm|fulfil+|discuss|comment)
+  | i(?:['’]m|\s+am)\s+(?:not\s+(?:sure|certain|aware)|uncertain|unsure|unable)
+  | (?:sorry|no\s+(?:idea|answer|answer\s+found|information|relevant\s+information))[\s.!]*$
+  | (?:n/?a|unknown|unclear|not\s+(?:known|specified|stated|available|mentioned|answerable|found))[\s.!]*$
+  | insufficient\s+(?:information|context|data)\b
+  | (?:there\s+is\s+|there['’]s\s+)?(?:not\s+enough|no|insufficient)\s+(?:information|context|data)\s+
+        (?:(?:in|from|within|provided\s+in)\s+the\s+[\w\s]{0,30}?)?(?:to\s+(?:answer|say|tell|determine|respond)[^.]*)?[.!]*$
+  | (?:das\s+)?(?:weiß|weiss)\s+ich\s+(?:leider\s+)?nicht | ich\s+(?:weiß|weiss|kann)\b.{0,60}\bnicht
+  | je\s+ne\s+(?:sais|peux|suis)\s+pas | no\s+(?:lo\s+)?s[ée]\b | no\s+puedo\b | non\s+(?:lo\s+)?so\b | não\s+(?:sei|posso)\b
+  | (?:分かりません|わかりません|申し訳|我不知道|抱歉|无法回答|対応できません)
+    )""",
+    re.I | re.X,
+)
+_SOURCE = (
+    r"(?:(?:the|these|those|this|my|your|any(?:\s+of\s+the)?)\s+)?(?:(?:provided|given|supplied|available|retrieved|"
+    r"above|attached|search|source)\s+)*(?:documents?|context|texts?|sources?|passages?|information|excerpts?|results?|"
+    r"material|articles?|content|snippets?|data|knowledge\s+base|it|they)"
+)
+_SILENT_SOURCES = re.compile(
+    rf"""\W*(?:(?:sorry|unfortunately)[\s,.!]*(?:but\s+)?)?{_SOURCE}\s+
+    (?:(?:provided|given|above|available)\s+)?
+    (?:do(?:es)?\s+not|do(?:es)?n['’]?t|did\s+not|didn['’]?t)\s+
+    (?:(?:explicitly|specifically|directly|clearly)\s+)?
+    (?:say|tell|specify|answer|mention|state|contain|provide|include|address|cover|indicate|give)
+    (?:\s+(?:so|it|this|that|these|an?\s+answer|the\s+answer|the\s+question|your\s+question|the\s+information|
+        this\s+information|that\s+information|enough\s+information|(?:any\s+)?(?:relevant\s+|such\s+)?information))?
+    (?:\s+(?:to|needed|required|necessary)\b[^.]{{0,60}}\b(?:question|answer|this|that|it))?\s*[.!]*$
+  | \W*(?:das\s+)?(?:steht|geht)\s+(?:so\s+)?(?:nicht\s+in|aus)\s+(?:den|dem)\s+(?:dokumenten?|unterlagen|texte?n?|kontext)
+    (?:\s+nicht\s+hervor)?\W*$
+  | \W*(?:die\s+dokumente|der\s+(?:text|kontext))\s+(?:sagen|sagt|enthalten|enthält)\s+(?:dazu\s+)?(?:nichts|nicht)
+    (?:\s+dazu)?\W*$
+    """,
+    re.I | re.X,
+)
+_ONLY_LINKS = re.compile(
+    r"\W*(?:(?:sources?|references?|links?|see|quellen?)\s*:?\s*)?(?:(?:https?://\S+|\[\^?\d+\])[\s,;.]*)+$", re.I
+)
+_DIGIT = re.compile(r"\d")
+
+
+def is_boilerplate(sentence: str) -> bool:
+    """Tell whether a sentence is a courtesy, an announcement or an admission of not knowing: nothing to check."""
+    if _ONLY_LINKS.match(sentence):
+        return True
+    if len(sentence) > 400 or len(sentence.split()) > _MAX_WORDS:
+        return False
+    if _ADMISSIONS.match(sentence) or _SILENT_SOURCES.match(sentence):
+        return True
+    return bool(_COURTESIES.match(sentence)) and not _DIGIT.search(sentence)

@@ -1,0 +1,271 @@
+"""Cut answers and documents into sentences with exact offsets, and tell which of them state something checkable.
+
+`sentencex` finds sentence ends in about 300 languages. What it doesn't know is added here: blocks of Markdown (lists,
+tables, code, headings), abbreviations and legal references that are no sentence ends, and citation markers that belong
+to the sentence before them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import sentencex
+
+from enricher.steps.boilerplate import is_boilerplate
+from enricher.trace import Document, Item, Sentence
+
+
+class _Block(NamedTuple):
+    """A stretch of the text that holds no sentence boundary with its neighbours."""
+
+    start: int
+    end: int
+    is_prose: bool = True  # cut into sentences; otherwise kept whole
+    is_checkable: bool = True
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int  # without the line break
+    text: str
+
+
+_MONTH_NAMES = (
+    r"(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|apr|aug|sept?"
+    r"|okt|nov|dez|januari|februari|maart|mei|ledna|února|března|května|stycznia|lutego|marca|maja|czerwca)\b"
+)
+_MONTH = re.compile(_MONTH_NAMES, re.I)
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S|\s*(?:\*\*|__)[^*_]{1,80}(?:\*\*|__):?\s*$")
+_BULLET = re.compile(
+    r"\s*(?:[-*+•‣▪◦●–]\s+|\(?\d{1,3}\)\s+|\d{1,3}\.\s+(?!"
+    + "(?i:"
+    + _MONTH_NAMES
+    + ")"
+    + r")|\(?[a-zA-Z]\)\s+|[a-z]\.\s+)"
+)
+_QUOTE_MARK = re.compile(r"\s*>+\s?")
+_TABLE_ROW = re.compile(r"\s*\|.*\|\s*$")
+_TABLE_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}$")
+_TERMINAL = tuple(".!?…。！？｡।॥؟۔။።:;\"'”’»)）」』]")
+_LOOK_BACK = 80  # characters of the sentence before that decide whether it had really ended
+_WRAP_WIDTH = 55  # a line at least this long without an end mark was probably wrapped by its writer
+
+_CITATION = r"(?:\s*(?:\[[\^\w][\w:,;\s–-]{0,20}\]|【[^】]{1,20}】))+"
+_ONLY_CITATION = re.compile(rf"{_CITATION}[\s.]*$")
+_LEADING_CITATION = re.compile(rf"{_CITATION}(?=\s+\S)")
+_HAS_WORD = re.compile(r"\w")
+_QUESTION_END = re.compile("[?？؟\u037e]\\W*$")
+
+# Abbreviations after which a sentence never ends, and those that may stand at its end.
+_NEVER_LAST = frozenset(
+    """dr prof mr mrs ms mx st sr jr sen rep gen gov hon capt lt col sgt art arts sec secs sect no nos nr nrn abs lit
+    cf e.g i.e eg ie z.b z.t zb bzw ca approx excl incl inkl zzgl exkl vs v para paras par p pp pg ch chap fig figs vol
+    ed eds cl reg regs ex gem vgl ziff rn bd hrsg d.h d.i u.a i.v.m i.s.d i.d.r o.g m.w.n sog ggf evtl max min mind
+    höchst tel abb kap s.o s.u ref refs eq eqs app schd sched ann amend mt ft rev fr hr frau dipl ing av m.m env num
+    núm pág págs art.º cap pág sra mme mlle mm n.b nb cit op anm bsp geb gegr lfd usw.z std tsd u.u v.a""".split()
+)
+_MAY_BE_LAST = frozenset(
+    """inc ltd co corp llc gmbh plc bros dept est etc al usw u.s u.s.a u.k e.u p.m a.m ph.d m.d b.a m.a d.c jan feb mar
+    apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit ibid
+    u.n r.i.p i.d ff f""".split()
+)
+_LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«/])((?:[^\W\d_]{1,6}\.){1,4})\s*$")
+_ORDINAL = re.compile(
+    r"(?:^|\b(?:der|die|das|dem|den|des|am|im|vom|zum|zur|bis|ab|seit|il|le|el)\s)\s*\d{1,3}\.\s*$", re.I
+)
+_DAY_NUMBER = re.compile(r"\b\d{1,2}\.\s*$")
+_CAPITAL = re.compile(r"[\"'“„«(\[]*[A-ZÀ-ÖØ-Þ]")
+
+
+def split_item(item: Item) -> Item:
+    """Return the item with the sentences of its answer and of every document filled in."""
+    documents = tuple(replace(document, sentences=_document_sentences(document)) for document in item.documents)
+    return replace(item, sentences=split_text(item.answer), documents=documents)
+
+
+def split_text(text: str) -> tuple[Sentence, ...]:
+    """Cut a text into sentences `s1`, `s2` ...; each is exactly `text[start:end]`, in order, without overlap."""
+    return _numbered(text, "s", with_boilerplate=True)
+
+
+def _document_sentences(document: Document) -> tuple[Sentence, ...]:
+    # What would be a courtesy in an answer can be a rule in a document ("Contact us if ..."), so it is not looked for.
+    return _numbered(document.text, f"{document.id}.s", with_boilerplate=False)
+
+
+def _numbered(text: str, prefix: str, *, with_boilerplate: bool) -> tuple[Sentence, ...]:
+    found: list[Sentence] = []
+    for start, end, checkable in _spans(text):
+        piece = text[start:end]
+        found.append(
+            Sentence(
+                id=f"{prefix}{len(found) + 1}",
+                start=start,
+                end=end,
+                text=piece,
+                is_checkable=checkable
+                and _states_something(piece)
+                and not (with_boilerplate and is_boilerplate(piece)),
+            )
+        )
+    return tuple(found)
+
+
+def _states_something(piece: str) -> bool:
+    return bool(_HAS_WORD.search(piece)) and not _QUESTION_END.search(piece[-6:])
+
+
+def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
+    for block in _blocks(text):
+        pieces = _sentences(text, block.start, block.end) if block.is_prose else [(block.start, block.end)]
+        for start, end in pieces:
+            start, end = _stripped(text, start, end)
+            if start < end:
+                yield start, end, block.is_checkable
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def _lines(text: str) -> list[_Line]:
+    lines, start = [], 0
+    for raw in text.splitlines(keepends=True):
+        body = raw.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+        lines.append(_Line(start, start + len(body), body))
+        start += len(raw)
+    return lines
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Yield the blocks of a text: a paragraph, list item, table row, heading or fenced code each."""
+    if "\n" not in text and "\r" not in text and not _starts_structure(text):
+        yield _Block(0, len(text))
+        return
+    lines = _lines(text)
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if not line.text.strip():
+            at += 1
+        elif fence := _FENCE.match(line.text):
+            last = _fence_end(lines, at, fence.group(1))
+            yield _Block(line.start, lines[last].end, is_prose=False, is_checkable=False)
+            at = last + 1
+        elif _TABLE_ROW.match(line.text) or _TABLE_RULE.match(line.text) or _RULE.match(line.text):
+            yield _Block(line.start, line.end, is_prose=False, is_checkable=_is_table_body(lines, at))
+            at += 1
+        elif _HEADING.match(line.text):
+            yield _Block(line.start, line.end, is_prose=False, is_checkable=False)
+            at += 1
+        else:
+            last = _paragraph_end(lines, at)
+            yield _paragraph(lines, at, last)
+            at = last + 1
+
+
+def _starts_structure(text: str) -> bool:
+    return bool(_BULLET.match(text) or _HEADING.match(text) or _FENCE.match(text) or _TABLE_ROW.match(text)) or (
+        text.lstrip()[:1] == ">" or text.rstrip()[-1:] in (":", "：")
+    )
+
+
+def _fence_end(lines: list[_Line], at: int, mark: str) -> int:
+    for index in range(at + 1, len(lines)):
+        if lines[index].text.strip().startswith(mark) and not lines[index].text.strip().strip(mark[0]):
+            return index
+    return len(lines) - 1
+
+
+def _is_table_body(lines: list[_Line], at: int) -> bool:
+    if _TABLE_RULE.match(lines[at].text) or _RULE.match(lines[at].text):
+        return False
+    return not (at + 1 < len(lines) and _TABLE_RULE.match(lines[at + 1].text))
+
+
+def _paragraph_end(lines: list[_Line], at: int) -> int:
+    """Return the last line that continues the paragraph or list item begun at `at`."""
+    while at + 1 < len(lines) and _continues(lines[at].text, lines[at + 1].text):
+        at += 1
+    return at
+
+
+def _continues(line: str, following: str) -> bool:
+    if not following.strip() or _starts_block(following):
+        return False
+    if line.rstrip().endswith(_TERMINAL):
+        return False
+    first = following.lstrip()[0]
+    return first.islower() or len(line) >= _WRAP_WIDTH
+
+
+def _starts_block(line: str) -> bool:
+    return any(form.match(line) for form in (_BULLET, _FENCE, _TABLE_ROW, _HEADING, _RULE, _TABLE_RULE))
+
+
+def _paragraph(lines: list[_Line], first: int, last: int) -> _Block:
+    line = lines[first]
+    start = line.start
+    for mark in (_QUOTE_MARK, _BULLET):
+        if found := mark.match(line.text[start - line.start :]):
+            start += found.end()
+    end = lines[last].end
+    is_label = lines[last].text.rstrip().endswith((":", "："))
+    if start >= end:  # a bare list marker
+        return _Block(line.start, end, is_prose=False, is_checkable=False)
+    return _Block(
+        start, end, is_prose=True, is_checkable=not (is_label and first == last and _is_short_label(line.text))
+    )
+
+
+def _is_short_label(line: str) -> bool:
+    """Tell whether a line that ends in a colon only announces what follows."""
+    return len(line.split()) <= 14 and not re.search(r"[.!?]\s", line)
+
+
+def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the sentence spans of one block of prose, false boundaries repaired."""
+    spans: list[tuple[int, int]] = []
+    at = start
+    for piece in sentencex.segment("en", text[start:end]):
+        begin = text.find(piece, at, end)
+        if begin < 0:  # the library dropped or changed characters: keep the original ones
+            continue
+        at = begin + len(piece)
+        if spans and _belongs_to_previous(text[max(spans[-1][0], spans[-1][1] - _LOOK_BACK) : spans[-1][1]], piece):
+            spans[-1] = (spans[-1][0], at)
+        else:
+            spans.append((spans[-1][1] if spans else start, at))
+    if not spans:
+        return [(start, end)]
+    spans[-1] = (spans[-1][0], end)
+    return [span for index in range(len(spans)) for span in [_with_own_citations(text, spans, index)] if span]
+
+
+def _with_own_citations(text: str, spans: list[tuple[int, int]], index: int) -> tuple[int, int] | None:
+    """Move citation markers at the head of a sentence to the end of the one before."""
+    start, end = spans[index]
+    if index and (found := _LEADING_CITATION.match(text, start, end)):
+        start = found.end()
+    if index + 1 < len(spans) and (found := _LEADING_CITATION.match(text, end, spans[index + 1][1])):
+        end = found.end()
+    return (start, end) if start < end else None
+
+
+def _belongs_to_previous(previous: str, piece: str) -> bool:
+    if not _HAS_WORD.search(piece) or _ONLY_CITATION.match(piece) or not _HAS_WORD.search(previous):
+        return True
+    tail = previous[-24:]
+    if found := _LAST_WORD.search(tail):
+        word = found.group(1).rstrip(".").lower()
+        if word in _NEVER_LAST:
+            return True
+        if word in _MAY_BE_LAST or len(word) == 1:
+            return not _CAPITAL.match(piece)
+    if _DAY_NUMBER.search(tail):
+        return bool(_MONTH.match(piece) or _ORDINAL.search(tail) or piece[:1].islower())
+    return False

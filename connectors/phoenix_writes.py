@@ -11,12 +11,13 @@ import httpx
 from connectors.http import Declined, Failing, HttpCalls, error_for, guarded
 from connectors.phoenix_client import phoenix_client
 from connectors.phoenix_payload import payload, why_unwritable
-from enricher.errors import BadReply, TryAgain
+from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _HEX = re.compile(r"\b[0-9a-f]{16}\b")
 # A batch of 100 with one item that the server chokes on fails 8 times in a row while it is halved.
 _FAILURES_IN_A_ROW = 10
+_ABOUT_ITEMS = (400, 409, 422)  # other refusals are about the request, so no item must be given up for them
 
 
 @dataclass
@@ -25,6 +26,11 @@ class _Progress:
 
     deliveries: dict[int, Delivery] = field(default_factory=dict)
     failures_in_a_row: int = 0
+
+    def has_settled(self, places: Sequence[int]) -> bool:
+        """Tell whether one of the places got an answer that stands."""
+        done = (self.deliveries.get(place) for place in places)
+        return any(delivery is not None and delivery.state is not DeliveryState.RETRY for delivery in done)
 
 
 class AnnotationWriter:
@@ -40,7 +46,7 @@ class AnnotationWriter:
         """Write all and return one Delivery each, in order.
 
         Raises:
-            SetupError: the credentials are refused.
+            SetupError: the credentials are refused, or this is not Phoenix.
             TryAgain: the platform failed before any item was settled; later failures are RETRY items instead.
         """
         progress = _Progress()
@@ -58,7 +64,7 @@ class AnnotationWriter:
                     await self._write_batch(annotations, batch, is_document, progress)
                     wrote_any = True
                 except (TryAgain, BadReply) as error:
-                    if not wrote_any and not any(place in progress.deliveries for place in batch):
+                    if not wrote_any and not progress.has_settled(batch):
                         raise
                     # What follows would fail the same way; it stays due, and what is settled is not lost.
                     _postpone_missing(annotations, progress, str(error))
@@ -76,6 +82,8 @@ class AnnotationWriter:
                 ids = await self._send(group, is_document)
             except Declined as error:
                 unknown = _unknown_spans(error, group)
+                if not unknown and error.status not in _ABOUT_ITEMS:
+                    raise SetupError(f"{error}; is the base URL that of Phoenix?") from error
                 for place in [p for p in places if annotations[p].span_id.lower() in unknown]:
                     progress.deliveries[place] = failed(annotations[place], "the span does not exist")
                     places.remove(place)

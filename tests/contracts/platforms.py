@@ -1,0 +1,132 @@
+"""How the contract suite handles a platform: what it must be able to do besides being a Connector.
+
+A platform joins the suite with one class here, a fixture that yields it and a line in each of the two tables.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from connectors.phoenix import PhoenixConnector
+from enricher.seams import Connector
+from enricher.trace import TraceQuery, TraceRef
+from enricher.verdict import Annotation
+from tests.servers.phoenix import PhoenixPlatform, rag_trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded:
+    """A trace that is on the platform, and the span that verdicts go to."""
+
+    trace_id: str
+    span_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """An annotation as the platform shows it."""
+
+    name: str
+    label: str | None
+    score: float | None
+    by_person: bool
+
+
+class Platform(Protocol):
+    """A platform under test, holding the traces of one test."""
+
+    project: str
+
+    def connector(self, *, small_pages: bool = False) -> Connector:
+        """Return a connector to the platform; with small pages, listings take several requests."""
+        ...
+
+    async def seed(self, count: int) -> Sequence[Seeded]:
+        """Put finished traces on the platform, a minute apart, oldest first."""
+        ...
+
+    async def annotate_as_person(self, seeded: Seeded, *, name: str, label: str, score: float) -> None:
+        """Annotate the trace as a person does in the platform's own pages."""
+        ...
+
+    async def annotations_on(self, seeded: Seeded) -> Sequence[Written]:
+        """Return what is written on the trace, by whoever."""
+        ...
+
+    async def delete(self, seeded: Seeded) -> None:
+        """Remove the trace."""
+        ...
+
+
+@dataclass
+class PhoenixInContract:
+    """A real Phoenix under the contract."""
+
+    phoenix: PhoenixPlatform
+
+    @property
+    def project(self) -> str:
+        """Name the project of this test."""
+        return self.phoenix.project
+
+    def connector(self, *, small_pages: bool = False) -> Connector:
+        """Return a connector to this test's project."""
+        return self.phoenix.connector(page_size=2 if small_pages else 1000)
+
+    async def seed(self, count: int) -> Sequence[Seeded]:
+        """Send traces of three spans."""
+        traces = [rag_trace(ended=datetime.now(UTC) - timedelta(minutes=60 + count - n)) for n in range(count)]
+        await self.phoenix.seed(*traces)
+        return [Seeded(trace_id=spans[-1].trace_id, span_id=spans[-1].span_id) for spans in traces]
+
+    async def annotate_as_person(self, seeded: Seeded, *, name: str, label: str, score: float) -> None:
+        """Annotate the root span."""
+        await self.phoenix.annotate_span(seeded.span_id, name=name, result={"label": label, "score": score})
+
+    async def annotations_on(self, seeded: Seeded) -> Sequence[Written]:
+        """Return the annotations of the root span."""
+        return [
+            Written(
+                name=row["name"],
+                label=row["result"]["label"],
+                score=row["result"]["score"],
+                by_person=row["annotator_kind"] == "HUMAN",
+            )
+            for row in await self.phoenix.annotations_on(seeded.span_id)
+        ]
+
+    async def delete(self, seeded: Seeded) -> None:
+        """Delete the trace."""
+        await self.phoenix.delete_trace(seeded.trace_id)
+
+
+def phoenix_at(base_url: str) -> Connector:
+    """Return a Phoenix connector to a server that fails."""
+    return PhoenixConnector(name="platform", base_url=base_url, timeout_s=0.5)
+
+
+def annotation(platform: str, seeded: Seeded, **changes: Any) -> Annotation:
+    """Return a write-back for the trace."""
+    given = {
+        "connection": "platform",
+        "project": platform,
+        "trace_id": seeded.trace_id,
+        "span_id": seeded.span_id,
+        "name": "context_diff",
+        "label": "contradicted",
+        "score": 0.5,
+        "explanation": "1 of 2 segments contradicted",
+        "identifier": "enricher:diff:v1",
+    }
+    return Annotation.model_validate(given | changes)
+
+
+def annotation_for(ref: TraceRef, seeded: Seeded, **changes: Any) -> Annotation:
+    """Return a write-back for the trace as the pipeline makes it: with the ref's locator."""
+    return annotation(ref.project, seeded, connection=ref.connection, locator=dict(ref.locator), **changes)
+
+
+def everything(**changes: Any) -> TraceQuery:
+    """Return a query for all traces of the test's project."""
+    return TraceQuery(rule="contract", **changes)

@@ -150,6 +150,7 @@ class Chat:
         Raises:
             SetupError: key, model, URL or quota are wrong; no further trace would fare better.
         """
+        self._connected()
         ask = _Ask(
             messages=messages,
             schema=schema,

@@ -17,7 +17,7 @@ _DENSE = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(
     r"[,;:]\s+|\s[–—-]\s|[、，；]|\s+(?=(?:and|but|or|while|und|aber|oder|et|mais|ou|y|pero|e|ma)\s)", re.I
 )
-_LEADING = re.compile(r"(?:and|but|or|while|und|aber|oder|et|mais|ou|y|pero|e|ma)\s+", re.I)
+_LEADING = re.compile(r"^(?:and|but|or|while|und|aber|oder|et|mais|ou|y|pero|e|ma)\s+", re.I)
 
 
 class ClaimVerdict(StrEnum):

@@ -1,0 +1,83 @@
+"""The diff judge of the embedded grounding engine: no key, no network, no model download."""
+
+from enricher.grounding.engine import VERSION, Grounding, ground
+from enricher.trace import Item
+from enricher.verdict import AlignmentStatus, DiffResult, Provenance, Segment, Status, Verdict
+
+_MAX_QUOTED = 160  # characters of a finding that the summary repeats
+_NAMES = {
+    AlignmentStatus.CONTRADICTED: "contradicted",
+    AlignmentStatus.UNSUPPORTED: "not supported",
+    AlignmentStatus.PARTIALLY_SUPPORTED: "only partly supported",
+}
+
+
+class LocalDiffJudge:
+    """Judges an item with the embedded engine. Pure computation: run it off the event loop when many are due."""
+
+    def __init__(self, *, settings_hash: str = "") -> None:
+        self.provenance = Provenance(
+            judge="diff", engine="local", model=VERSION, model_snapshot=VERSION, settings_hash=settings_hash
+        )
+
+    async def judge(self, item: Item) -> Verdict:
+        """Judge the item; its answer and documents are already cut into sentences."""
+        return self.verdict(item)
+
+    def verdict(self, item: Item) -> Verdict:
+        """Judge the item at once, for callers that are in a worker thread or process."""
+        grounding = ground(item)
+        segments = tuple(_with_references(segment, item) for segment in grounding.segments)
+        has_claims = any(not segment.is_omission for segment in segments)
+        result = DiffResult(
+            segments=segments,
+            summary=_summary(segments),
+            faithful_probability=grounding.faithful_probability,
+        )
+        return Verdict(
+            trace_id=item.trace_id,
+            span_id=item.annotate_span_id,
+            status=Status.OK if has_claims else Status.NO_CLAIMS,
+            result=result,
+            flags=_flags(grounding),
+            provenance=self.provenance,
+        )
+
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+def _flags(grounding: Grounding) -> tuple[str, ...]:
+    from_segments = {flag for segment in grounding.segments for flag in segment.flags}
+    return (*grounding.flags, *sorted(from_segments))
+
+
+def _with_references(segment: Segment, item: Item) -> Segment:
+    spans = [quote.span_id for quote in segment.evidence if quote.span_id]
+    if item.answer_span_id:
+        spans.append(item.answer_span_id)
+    return segment.model_copy(update={"trace_event_references": tuple(dict.fromkeys(spans))})
+
+
+def _summary(segments: tuple[Segment, ...]) -> str:
+    """Say the worst finding in one plain sentence."""
+    generated = [segment for segment in segments if not segment.is_omission]
+    omitted = len(segments) - len(generated)
+    if not generated:
+        return "nothing checkable in the answer" + (", which leaves out what the documents say" if omitted else "")
+    for status, name in _NAMES.items():
+        found = [segment for segment in generated if segment.alignment_status is status]
+        if found:
+            detail = found[0].explanation or f"'{found[0].generated_text}'"
+            return f"{len(found)} of {_counted(len(generated))} {name}: {_shortened(detail)}"
+    if omitted:
+        return f"all {_counted(len(generated))} supported, but something asked for is left out"
+    return f"all {_counted(len(generated))} supported" if len(generated) > 1 else "the one segment is supported"
+
+
+def _counted(count: int) -> str:
+    return f"{count} segment" if count == 1 else f"{count} segments"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1].rstrip() + "…"

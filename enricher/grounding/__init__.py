@@ -1,0 +1,1 @@
+"""The embedded grounding engine: evidence search over sentences, comparers for what can be compared, and a decision."""

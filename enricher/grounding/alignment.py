@@ -1,0 +1,294 @@
+"""Lay one clause of a claim beside one sentence of the evidence: what is covered, what is missing, what clashes."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from enricher.grounding.comparison import Comparison, Likeness, compare
+from enricher.grounding.lexicon import EXCLUSIVE, OPPOSITES, read_pairs
+from enricher.grounding.polarity import compare_marks
+from enricher.grounding.quantities import Quantity
+from enricher.grounding.reading import Clause, Reading
+from enricher.grounding.search import Evidence, Source
+from enricher.grounding.tokens import FULL, LIGHT, key_of
+
+
+class Trouble(IntEnum):
+    """What a finding amounts to, worst last."""
+
+    OMITTED = 1
+    DISTORTED = 2
+    CONTRADICTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """One way in which a claim departs from a sentence of the evidence."""
+
+    trouble: Trouble
+    reason: str
+    place: int
+
+
+@dataclass(slots=True)
+class Alignment:
+    """A clause beside a sentence: shares are between 0 and 1."""
+
+    place: int
+    word_share: float = 0.0  # of the weight of its words
+    value_share: float = 0.0  # of its values
+    has_values: bool = False
+    missing: dict[str, float] = field(default_factory=dict)  # keys the sentence lacks
+    open_values: list[Quantity] = field(default_factory=list)  # values the sentence neither holds nor denies
+    clashes: list[Clash] = field(default_factory=list)
+
+    @property
+    def worst(self) -> int:
+        """Return the worst trouble, 0 for none."""
+        return max((clash.trouble for clash in self.clashes), default=0)
+
+    @property
+    def rank(self) -> float:
+        """Return how well the sentence serves as evidence for the clause."""
+        value = 0.4 * self.value_share if self.has_values else 0.0
+        return self.word_share + value - 0.1 * max(self.worst - 1, 0)
+
+
+_NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
+_ENOUGH_CONTEXT = 0.5
+_ALIGNED_SHARE = 0.55
+_TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
+
+
+def _opposites() -> dict[str, set[str]]:
+    table: dict[str, set[str]] = {}
+    for left, right in read_pairs(OPPOSITES):
+        table.setdefault(key_of(left), set()).add(key_of(right))
+        table.setdefault(key_of(right), set()).add(key_of(left))
+    return table
+
+
+_OPPOSITES = _opposites()
+_EXCLUSIVE = {
+    key_of(word): frozenset(key_of(other) for other in line.split() if other != word)
+    for line in EXCLUSIVE.strip().splitlines()
+    for word in line.split()
+}
+_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis")
+
+
+def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Alignment:
+    """Lay a clause of the claim beside the sentence at `place`."""
+    source = evidence.sources[place]
+    found = Alignment(place, has_values=bool(clause.quantities))
+    pool = _pool(evidence, source)
+    covered, weight = 0.0, 0.0
+    for key, worth in clause.keys.items():
+        weight += worth
+        credit = pool.get(key, 0.0) or (1.0 if evidence.variant(key, pool) else 0.0)
+        covered += worth * credit
+        if not credit:
+            found.missing[key] = worth
+    resolved, opposites = _resolve_opposites(clause, source, found)
+    covered += sum(clause.keys[key] for key in resolved)
+    found.word_share = covered / weight if weight else 0.0
+    context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
+    _align_values(clause, evidence, source, found, context)
+    if weight and not weight < LIGHT:
+        _align_marks(clause, source, found, opposites)
+    return found
+
+
+def _pool(evidence: Evidence, source: Source) -> dict[str, float]:
+    """Return what the sentence holds, with the sentence before and its continuation across a seam."""
+    pool: dict[str, float] = {}
+    if source.follows is not None:
+        pool = dict.fromkeys(evidence.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT)
+    if source.continues is not None:
+        pool.update(dict.fromkeys(evidence.sources[source.continues].reading.all_keys, 1.0))
+    pool.update(dict.fromkeys(source.reading.all_keys, 1.0))
+    return pool
+
+
+def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
+    weight = sum(keys.values())
+    return sum(worth for key, worth in keys.items() if key in pool) / weight if weight else 0.0
+
+
+def _resolve_opposites(clause: Clause, source: Source, found: Alignment) -> tuple[list[str], int]:
+    """Return the missing keys whose opposite the sentence holds, and how many of them turn its meaning round.
+
+    Words that exclude what the sentence says are recorded as a clash.
+    """
+    held = source.reading.all_keys
+    resolved: list[str] = []
+    turned = 0
+    for key in list(found.missing):
+        opposite = next((o for o in _OPPOSITES.get(key, ()) if o in held and o not in clause.keys), None)
+        opposite = opposite or _negated_form(key, held)
+        if opposite:
+            # "closes at 16:45" and "open until 16:45" say the same.
+            turned += not (key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities))
+            resolved.append(key)
+            del found.missing[key]
+            continue
+        other = next((o for o in _EXCLUSIVE.get(key, ()) if o in held and o not in clause.keys), None)
+        if other and found.missing.keys() != clause.keys.keys():
+            words = _spelled(clause, key), _spelled_in(source.reading, other)
+            found.clashes.append(Clash(Trouble.CONTRADICTED, _says(words[0], source, words[1]), found.place))
+    return resolved, turned
+
+
+def _negated_form(key: str, held: Iterable[str]) -> str | None:
+    for prefix in _PREFIXES:
+        if key.startswith(prefix) and len(key) > len(prefix) + 3 and key[len(prefix) :] in held:
+            return key[len(prefix) :]
+        if len(key) > 3 and prefix + key in held:
+            return prefix + key
+    return None
+
+
+def _spelled(clause: Clause, key: str) -> str:
+    return next((t.word for t in clause.tokens if t.key == key), key)
+
+
+def _spelled_in(reading: Reading, key: str) -> str:
+    return next((reading.text[t.start : t.end] for t in reading.tokens if t.key == key), key)
+
+
+def _says(claimed: str, source: Source, evidence: str) -> str:
+    return f"answer says {claimed}, {source.document.id} says {evidence}"
+
+
+def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Alignment, context: float) -> None:
+    if not clause.quantities:
+        return
+    offered = list(source.reading.quantities)
+    if source.continues is not None:
+        offered += evidence.sources[source.continues].reading.quantities
+    taken: set[int] = set()
+    matched = 0
+    pending: list[Quantity] = []
+    for quantity in clause.quantities:
+        best, comparison = _closest(quantity, offered, clause, source)
+        if best is None or comparison.likeness <= Likeness.DIFFERENT:
+            pending.append(quantity)
+            continue
+        taken.add(best)
+        matched += 1
+        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(clause, source, quantity):
+            reason = f"{_says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
+            found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
+        elif comparison.likeness is Likeness.MORE_EXACT:
+            found.open_values.append(quantity)
+            matched -= 1
+    for quantity in pending:
+        rival = _rival(quantity, offered, taken, clause, source) if context >= _ENOUGH_CONTEXT else None
+        if rival is None:
+            found.open_values.append(quantity)
+            continue
+        reason = compare(quantity, rival).reason
+        text = _says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
+        found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
+    found.value_share = matched / len(clause.quantities)
+
+
+def _with_bound(quantity: Quantity) -> str:
+    words = {"exactly": "", "about": "about "}.get(quantity.bound.value, f"{quantity.bound.value} ")
+    return f"{words}{quantity.text}" if quantity.dimension != "date" else quantity.text
+
+
+def _closest(
+    quantity: Quantity, offered: Sequence[Quantity], clause: Clause, source: Source
+) -> tuple[int | None, Comparison]:
+    """Return the offered value most like the claimed one, unless its own clause speaks of something else."""
+    best, outcome = None, Comparison(Likeness.UNRELATED)
+    for index, other in enumerate(offered):
+        comparison = compare(quantity, other)
+        if comparison.likeness > outcome.likeness:
+            best, outcome = index, comparison
+    if best is None or outcome.likeness <= Likeness.DIFFERENT or len(offered) < 2:
+        return best, outcome
+    here = _clause_overlap(clause, offered[best], source)
+    for other in offered:
+        if other is not offered[best] and compare(quantity, other).likeness is Likeness.DIFFERENT:
+            there = _clause_overlap(clause, other, source)
+            if there - here >= FULL and there >= FULL:
+                return None, Comparison(Likeness.DIFFERENT)
+    return best, outcome
+
+
+def _clause_overlap(clause: Clause, quantity: Quantity, source: Source) -> float:
+    """Return the weight of the claim's words in the clause of the evidence that holds a value."""
+    for other in source.reading.clauses:
+        if any(q is quantity for q in other.quantities):
+            return sum(worth for key, worth in clause.keys.items() if key in other.keys)
+    return 0.0
+
+
+def _rival(
+    quantity: Quantity, offered: Sequence[Quantity], taken: set[int], clause: Clause, source: Source
+) -> Quantity | None:
+    """Return the value that stands in the evidence where the claim has another."""
+    if quantity.is_weak or quantity.dimension == "ordinal":
+        return None
+    rivals = [
+        other
+        for index, other in enumerate(offered)
+        if index not in taken and not other.is_weak and compare(quantity, other).likeness is Likeness.DIFFERENT
+    ]
+    if quantity.dimension == "count":
+        rivals = [other for other in rivals if _same_noun(quantity, clause, other, source)]
+    return max(rivals, key=lambda other: _clause_overlap(clause, other, source), default=None)
+
+
+def _same_noun(quantity: Quantity, clause: Clause, other: Quantity, source: Source) -> bool:
+    left = [t.key for t in clause.tokens if t.start >= quantity.end and t.weight][:2]
+    right = [t.key for t in source.reading.tokens if t.start >= other.end and t.weight][:2]
+    return bool(set(left) & set(right)) or (not left and not right)
+
+
+_LIMIT_WORDS = re.compile(r"\b(?:max|min|limit|cap|ceiling|at\s+(?:least|most)|höchst|mindest|up\s+to|within|exceed|least|most)", re.I)
+
+
+def _is_limit_elsewhere(clause: Clause, source: Source, quantity: Quantity) -> bool:
+    """Tell whether both sides name the limit, if not beside the number: "maximum bow ... 2.5 %"."""
+    if quantity.upper or quantity.dimension in ("workdays", "duration", "months"):
+        return False
+    return quantity.bound.value == "exactly" and bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
+
+
+def _align_marks(clause: Clause, source: Source, found: Alignment, opposites: int) -> None:
+    """Compare what the clause asserts with the clause of the sentence that shares most with it."""
+    other, shared = _counterpart(clause, source)
+    weight = sum(clause.keys.values())
+    if other is None or shared < _ALIGNED_SHARE * weight:
+        return
+    for change in compare_marks(clause.marks, other.marks, opposites=opposites):
+        trouble = Trouble.CONTRADICTED if change.is_contradiction else Trouble.DISTORTED
+        found.clashes.append(Clash(trouble, f"{change.reason} ({source.document.id})", found.place))
+    if other.marks.is_exclusive != clause.marks.is_exclusive and not clause.quantities:
+        trouble, reason = (
+            (Trouble.DISTORTED, "the answer says 'only', the evidence doesn't")
+            if clause.marks.is_exclusive
+            else (Trouble.OMITTED, "the evidence limits it with 'only'")
+        )
+        found.clashes.append(Clash(trouble, f"{reason} ({source.document.id})", found.place))
+
+
+def _counterpart(clause: Clause, source: Source) -> tuple[Clause | None, float]:
+    best, most = None, 0.0
+    for other in source.reading.clauses:
+        shared = sum(worth for key, worth in clause.keys.items() if _meets(key, other))
+        if shared > most:
+            best, most = other, shared
+    return best, most
+
+
+def _meets(key: str, other: Clause) -> bool:
+    return (
+        key in other.keys
+        or not _OPPOSITES.get(key, set()).isdisjoint(other.keys)
+        or _negated_form(key, other.keys) is not None
+    )

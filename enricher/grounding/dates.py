@@ -1,0 +1,210 @@
+"""Read dates and times of day in their usual spellings, and tell whether two of them can be the same."""
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from enricher.grounding.tokens import fold
+
+
+class Date(NamedTuple):
+    """A calendar date; None where the text leaves a part open."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+class FoundDate(NamedTuple):
+    """A date in a text; "03/04/2024" has two readings."""
+
+    start: int
+    end: int
+    readings: tuple[Date, ...]
+
+
+class FoundTime(NamedTuple):
+    """A time of day in a text, in minutes after midnight; `zone` is the offset from UTC in minutes, if named."""
+
+    start: int
+    end: int
+    minutes: int
+    zone: int | None
+
+
+class DateMatch(StrEnum):
+    """How a claimed date stands to one in the evidence."""
+
+    SAME = "same"
+    MORE_EXACT = "more exact"  # the claim names a part that the evidence leaves open
+    DIFFERENT = "different"
+
+
+_MONTHS = """
+january januar jänner janvier enero gennaio januari janeiro jan
+february februar février febrero febbraio februari fevereiro feb
+march märz mars marzo maart março mar mär
+april avril abril aprile apr
+may mai mayo maggio mei maio
+june juni juin junio giugno junho jun
+july juli juillet julio luglio julho jul
+august août agosto augustus aug
+september septembre septiembre settembre setembro sep sept
+october oktober octobre octubre ottobre outubro oct okt
+november novembre noviembre novembro nov
+december dezember décembre diciembre dicembre december dezembro dec dez
+"""
+_MONTH_NUMBER = {fold(w): n for n, row in enumerate(_MONTHS.strip().splitlines(), 1) for w in row.split()}
+_AS_WRITTEN = sorted({w for row in _MONTHS.strip().splitlines() for w in row.split()}, key=len, reverse=True)
+_MONTH = "(?:" + "|".join(_AS_WRITTEN) + ")"
+_YEAR = r"(?:1[0-9]|20|21)\d\d"
+_ORDINAL_END = r"(?:st|nd|rd|th|er|º|ª|\.)?"
+
+_ISO = re.compile(rf"(?<!\d)({_YEAR})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d])")
+_NUMERIC = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])(\d{{1,2}})\2({_YEAR}|\d\d)(?![\d./-]\d|\d)")
+_NAMED = re.compile(
+    rf"""(?<!\w)
+    (?:(?P<day>0?[1-9]|[12]\d|3[01]){_ORDINAL_END}\s*(?:of\s+|de\s+|day\s+of\s+)?(?:the\s+)?)?
+    (?P<month>{_MONTH})\b\.?
+    (?:\s+(?:the\s+)?(?P<day2>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?![\d:.]\d|\d|\s*(?:%|€|[A-Z]{{3}}\b)))?
+    (?:\s*,?\s*(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})(?!\d))?""",
+    re.I | re.X,
+)
+_CJK = re.compile(r"(\d{4})\s*年(?:\s*(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号號])?)?|(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
+# A bare year; a following letter or unit makes it a quantity ("1500 m").
+_BARE_YEAR = re.compile(
+    rf"(?:(?<![\w.,$€£¥/:-])|(?<=\d\d\d\d-))({_YEAR})(?!\d|[.,:]\d|\s*(?:%|°|€|\$|[a-zA-Z]+[²³]|(?:km|m|cm|mm|kg|g|l|ml|eur|euros?|usd|"
+    r"dollars?|gbp|chf|pounds?|people|persons?|meters?|metres?|miles?|feet|ft|words?|employees|inhabitants|hours?|days?|"
+    r"years?|million|billion|units?|calories|seats|students|points|votes|soldiers|men|women|kcal|mg|mah|watts?|w)\b))",
+    re.I,
+)
+_AMBIGUOUS_MONTH = frozenset({"may", "march", "mar", "mars", "august", "jan", "dec", "sep", "mai", "apr", "mei", "jun", "nov"})
+_BEFORE_MONTH = re.compile(
+    r"\b(?:in|of|since|until|till|by|from|to|during|through|before|after|early|late|mid|last|next|this|every|and|im|seit|bis|"
+    r"en|de|between)[\s-]+$",
+    re.I,
+)
+
+_CLOCK = re.compile(
+    r"(?<![\d.,:])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))(?::[0-5]\d)?(?![\d:])(?:\s*(?P<half>[ap])\.?\s?m\b\.?)?(?P<uhr>\s*uhr\b)?"
+    r"|(?<![\d.,:])(1[0-2]|0?[1-9])\s*(?P<half2>[ap])\.?\s?m\b\.?"
+    r"|(?<![\d.,:])([01]?\d|2[0-3])\s*(?:uhr\b|o['’]clock\b|h\b(?=\s*(?:$|[^\w\s])))"
+    r"|\b(?P<word>noon|midday|midnight)\b",
+    re.I,
+)
+_ZONE = re.compile(r"\s*\(?(UTC|GMT|CET|CEST|BST|EET|EEST|EST|EDT|CST|CDT|MST|MDT|PST|PDT|JST|IST|MEZ|MESZ)\b")
+_ZONES = {
+    "UTC": 0, "GMT": 0, "CET": 60, "MEZ": 60, "CEST": 120, "MESZ": 120, "BST": 60, "EET": 120, "EEST": 180, "EST": -300,
+    "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420, "JST": 540, "IST": 330,
+}  # fmt: skip
+_NOON = 12 * 60
+_DAY = 24 * 60
+
+
+def is_month(word: str) -> bool:
+    """Tell whether a folded word names a month in one of the known languages."""
+    return word in _MONTH_NUMBER
+
+
+def find_dates(text: str, *, names_month: bool = True) -> list[FoundDate]:
+    """Return the dates of a text in order; `names_month=False` saves looking for named months."""
+    found: list[FoundDate] = []
+    for match in _ISO.finditer(text):
+        _keep(found, match, (Date(int(match[1]), int(match[3]), int(match[4])),))
+    for match in _NUMERIC.finditer(text):
+        _keep(found, match, _numeric_readings(int(match[1]), int(match[3]), match[4], match[2]))
+    for match in _CJK.finditer(text):
+        year, month, day = match[1], match[2] or match[4], match[3] or match[5]
+        _keep(found, match, (Date(*(int(part) if part else None for part in (year, month, day))),))
+    for match in _NAMED.finditer(text) if names_month else ():
+        _keep(found, match, _named_reading(text, match))
+    for match in _BARE_YEAR.finditer(text):
+        _keep(found, match, (Date(int(match[1]), None, None),))
+    found.sort()
+    return found
+
+
+def _keep(found: list[FoundDate], match: re.Match[str], readings: tuple[Date, ...]) -> None:
+    start, end = match.span()
+    if readings and not any(start < other.end and other.start < end for other in found):
+        found.append(FoundDate(start, end, readings))
+
+
+def _numeric_readings(first: int, second: int, year: str, mark: str) -> tuple[Date, ...]:
+    full = int(year) if len(year) == 4 else 2000 + int(year) if int(year) < 70 else 1900 + int(year)
+    if len(year) == 2 and mark == ".":  # "10.12.24" may as well be a version or a section number
+        return (Date(full, second, first),) if 1 <= second <= 12 and 1 <= first <= 31 else ()
+    day_first = (Date(full, second, first),) if 1 <= second <= 12 and 1 <= first <= 31 else ()
+    month_first = (Date(full, first, second),) if 1 <= first <= 12 and 1 <= second <= 31 and mark != "." else ()
+    return day_first if first == second else day_first + month_first
+
+
+def _named_reading(text: str, match: re.Match[str]) -> tuple[Date, ...]:
+    day, year = match["day"] or match["day2"], match["year"]
+    if not (day or year) and (
+        not match["month"][0].isupper()
+        or (fold(match["month"]) in _AMBIGUOUS_MONTH and not _BEFORE_MONTH.search(text[: match.start()][-12:]))
+    ):
+        return ()
+    if match["day"] and not year and not match["month"][0].isupper() and fold(match["month"]) in ("may", "march", "mar"):
+        return ()
+    return (Date(int(year) if year else None, _MONTH_NUMBER[fold(match["month"])], int(day) if day else None),)
+
+
+def find_times(text: str) -> list[FoundTime]:
+    """Return the times of day of a text, in order."""
+    found = []
+    for match in _CLOCK.finditer(text):
+        minutes = _minutes(match)
+        if minutes is None:
+            continue
+        zone = _ZONE.match(text, match.end())
+        found.append(FoundTime(match.start(), match.end(), minutes, _ZONES[zone[1]] if zone else None))
+    return found
+
+
+def _minutes(match: re.Match[str]) -> int | None:
+    if match["word"]:
+        return 0 if match["word"].lower() == "midnight" else _NOON
+    half = match["half"] or match["half2"]
+    if match[2] is not None:
+        separator = match.string[match.start(2) - 1]
+        if separator == "." and not half and not match["uhr"]:
+            return None  # a decimal number
+        hour, minute = int(match[1]), int(match[2])
+    else:
+        hour, minute = int(match[5] or match[7]), 0
+    if half:
+        if hour > 12:
+            return None
+        hour = hour % 12 + (12 if half.lower() == "p" else 0)
+    return hour * 60 + minute
+
+
+def match_dates(claimed: tuple[Date, ...], evidence: tuple[Date, ...]) -> DateMatch:
+    """Compare two dates over all their readings; the friendliest outcome counts."""
+    outcomes = {_match(left, right) for left in claimed for right in evidence}
+    for outcome in (DateMatch.SAME, DateMatch.MORE_EXACT):
+        if outcome in outcomes:
+            return outcome
+    return DateMatch.DIFFERENT
+
+
+def _match(claimed: Date, evidence: Date) -> DateMatch:
+    shared = False
+    for left, right in zip(claimed, evidence, strict=True):
+        if left is not None and right is not None:
+            if left != right:
+                return DateMatch.DIFFERENT
+            shared = True
+    if not shared:
+        return DateMatch.DIFFERENT
+    more_exact = any(left is not None and right is None for left, right in zip(claimed, evidence, strict=True))
+    return DateMatch.MORE_EXACT if more_exact else DateMatch.SAME
+
+
+def same_time(claimed: FoundTime, evidence: FoundTime) -> bool:
+    """Tell whether two times are the same moment; zones count only where both are named."""
+    if claimed.zone is None or evidence.zone is None:
+        return claimed.minutes == evidence.minutes
+    return (claimed.minutes - claimed.zone - evidence.minutes + evidence.zone) % _DAY == 0

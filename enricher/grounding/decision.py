@@ -1,0 +1,314 @@
+"""Decide how a claim stands to the evidence. A trained entailment model can take the place of the weighing here; the
+comparers keep the last word where they are certain."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from enricher.grounding.alignment import Alignment, Clash, Trouble, align
+from enricher.grounding.comparison import Likeness, compare
+from enricher.grounding.crosslingual import decide_across_languages
+from enricher.grounding.entities import replaced_name, swapped_roles
+from enricher.grounding.limits import dropped_condition
+from enricher.grounding.quantities import Quantity
+from enricher.grounding.reading import Clause, Reading
+from enricher.grounding.outcome import Decision, Question
+from enricher.grounding.search import Evidence
+from enricher.grounding.tokens import FULL, LIGHT
+from enricher.verdict import AlignmentStatus, IssueType
+
+SUPPORTED_SHARE = 0.74  # of a clause; below it something was added
+FOREIGN_SHARE = 0.34  # of a claim; below it the documents don't speak of it
+_CANDIDATES = 5
+_FOR_CLAUSE = 2
+_SUM_CUE = re.compile(
+    r"\b(?:total|totals|sum|altogether|together|combined|overall|in\s+all|insgesamt|zusammen|gesamt|summe|au\s+total|en\s+total|"
+    r"in\s+totale)\b",
+    re.I,
+)
+_DIFFERENCE_CUE = re.compile(r"\b(?:difference|more\s+than|less\s+than|increase|decrease|rose\s+by|fell\s+by|saves?|cheaper|left)\b", re.I)
+_MAX_TERMS = 8
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """A clause with its best alignment and what other sentences add to it."""
+
+    clause: Clause
+    alignment: Alignment | None
+    share: float = 0.0
+    places: list[int] = field(default_factory=list)
+    missing: dict[str, float] = field(default_factory=dict)
+    clashes: list[Clash] = field(default_factory=list)
+    open_values: list[Quantity] = field(default_factory=list)
+
+
+def decide(claim: Reading, evidence: Evidence, question: Question | None = None) -> Decision:
+    """Decide a claim from the evidence; the question only says what may be left unsaid."""
+    if evidence.is_foreign_to(claim.language):
+        return decide_across_languages(claim, evidence)
+    candidates = evidence.best(_search_keys(claim), _CANDIDATES)
+    if not candidates:
+        text = "nothing in the documents speaks of this"
+        return Decision(AlignmentStatus.UNSUPPORTED, IssueType.ADDED, text, [], 0.0, True)
+    derived, derived_places, derived_note = _derived_value(claim, evidence, candidates)
+    weighed = [_weigh(clause, claim, evidence, candidates, derived) for clause in _units(claim)]
+    if not weighed:
+        return Decision(AlignmentStatus.UNSUPPORTED, IssueType.ADDED, "says nothing that can be compared", [], 0.0, False)
+    main = _main_place(weighed, candidates)
+    clashes = [clash for part in weighed for clash in part.clashes]
+    clashes += _whole_sentence_clashes(claim, evidence, main, weighed, question)
+    if derived_note:
+        clashes.append(Clash(Trouble.CONTRADICTED, derived_note, derived_places[0]))
+    places = list(dict.fromkeys([*derived_places, *([main] if main is not None else []), *(p for w in weighed for p in w.places)]))
+    return _combine(claim, evidence, weighed, clashes, places)
+
+
+def _search_keys(claim: Reading) -> dict[str, float]:
+    return {key: claim.keys.get(key, LIGHT) for key in claim.all_keys}
+
+
+def _units(claim: Reading) -> list[Clause]:
+    """Return the clauses that can be judged by themselves; asides of light words belong to the whole."""
+    units = [c for c in claim.clauses if c.quantities or any(w >= FULL / 2 for w in c.keys.values())]
+    return units or list(claim.clauses)
+
+
+def _weigh(clause: Clause, claim: Reading, evidence: Evidence, candidates: list[int], derived: Mapping[int, int]) -> _Weighed:
+    places = list(dict.fromkeys([*candidates, *evidence.best(clause.keys, _FOR_CLAUSE)]))
+    alignments = [align(clause, claim, evidence, place) for place in places]
+    for alignment in alignments:
+        _accept_derived(alignment, clause, derived)
+    order = {place: index for index, place in enumerate(candidates)}
+    best = max(alignments, key=lambda a: (a.rank + _bonus(a, order), -a.place))
+    if best.clashes:
+        best = _friendlier(best, alignments)
+    weighed = _Weighed(clause, best, places=[best.place], missing=dict(best.missing), clashes=list(best.clashes))
+    weighed.open_values = list(best.open_values)
+    _look_elsewhere(weighed, alignments, evidence, claim)
+    weighed.share = _covered_share(weighed)
+    return weighed
+
+
+def _bonus(alignment: Alignment, order: Mapping[int, int]) -> float:
+    """Prefer sentences that suit the whole claim."""
+    return 0.2 * (1.0 - order[alignment.place] / _CANDIDATES) if alignment.place in order else 0.0
+
+
+def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
+    """Return a sentence that covers as much without the clash, if there is one."""
+    rivals = [
+        a
+        for a in alignments
+        if a.worst < best.worst and a.word_share >= best.word_share - 0.05 and a.value_share >= best.value_share
+    ]
+    return max(rivals, key=lambda a: a.rank, default=best)
+
+
+def _accept_derived(alignment: Alignment, clause: Clause, derived: Mapping[int, int]) -> None:
+    if not any(id(q) in derived for q in clause.quantities):
+        return
+    alignment.open_values = [q for q in alignment.open_values if id(q) not in derived]
+    alignment.clashes = [c for c in alignment.clashes if c.trouble is not Trouble.CONTRADICTED]
+    alignment.value_share = 1.0
+
+
+def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Evidence, claim: Reading) -> None:
+    """Let other sentences that are tied to the first one supply what it lacks."""
+    first = evidence.sources[weighed.places[0]]
+    for other in sorted(alignments, key=lambda a: -a.rank):
+        if other.place == weighed.places[0] or not (weighed.missing or weighed.open_values) or other.worst > Trouble.OMITTED:
+            continue
+        source = evidence.sources[other.place]
+        gained = [key for key in weighed.missing if key not in other.missing and weighed.missing[key] >= LIGHT]
+        if gained and _are_tied(first.reading, source.reading, claim):
+            for key in gained:
+                del weighed.missing[key]
+            weighed.places.append(other.place)
+        supplied = [q for q in weighed.open_values if q not in other.open_values]
+        if supplied and (other.word_share >= 0.5 or _are_tied(first.reading, source.reading, claim)):
+            weighed.open_values = [q for q in weighed.open_values if q not in supplied]
+            weighed.places.append(other.place)
+
+
+def _are_tied(first: Reading, second: Reading, claim: Reading) -> bool:
+    """Tell whether two sentences can be read together: they share a word that says something."""
+    return any(first.keys.get(key, 0.0) >= FULL and second.keys.get(key, 0.0) >= FULL for key in first.keys.keys() & second.keys.keys())
+
+
+def _covered_share(weighed: _Weighed) -> float:
+    clause = weighed.clause
+    if not clause.weight:
+        return 0.0
+    lost = sum(weighed.missing.values()) + sum(LIGHT if q.is_weak else FULL for q in weighed.open_values)
+    clashing = sum(c.trouble is Trouble.CONTRADICTED for c in weighed.clashes)
+    return max(0.0, 1.0 - lost / clause.weight) if not clashing else max(0.0, 1.0 - (lost + clashing) / clause.weight)
+
+
+def _main_place(weighed: list[_Weighed], candidates: list[int]) -> int | None:
+    votes: dict[int, float] = {}
+    for part in weighed:
+        if part.places and part.share > 0:
+            votes[part.places[0]] = votes.get(part.places[0], 0.0) + part.share * part.clause.weight
+    return max(votes, key=lambda place: (votes[place], -place), default=candidates[0] if candidates else None)
+
+
+def _whole_sentence_clashes(
+    claim: Reading, evidence: Evidence, main: int | None, weighed: list[_Weighed], question: Question | None
+) -> list[Clash]:
+    """Compare what only the whole sentence shows: roles, names, conditions, the scope that tells sources apart."""
+    if main is None:
+        return []
+    source = evidence.sources[main]
+    share = _total_share(weighed)
+    clashes = []
+    if swap := swapped_roles(claim, source.reading):
+        text = f"'{swap[0]}' and '{swap[1]}' have changed places in the answer ({source.document.id})"
+        clashes.append(Clash(Trouble.CONTRADICTED, text, main))
+    if share >= 0.5 and (names := replaced_name(claim, source.reading)):
+        text = f"answer says {names[0]}, {source.document.id} says {names[1]}"
+        clashes.append(Clash(Trouble.CONTRADICTED, text, main))
+    known = claim.all_keys | (question.keys if question else frozenset())
+    if share >= 0.6 and (condition := dropped_condition(source.reading, known)):
+        text = f"the answer leaves out '{condition}' ({source.document.id})"
+        clashes.append(Clash(Trouble.OMITTED, text, main))
+    elif share >= 0.6 and (scope := _dropped_scope(claim, evidence, main, known)):
+        clashes.append(Clash(Trouble.OMITTED, scope, main))
+    return clashes
+
+
+def _dropped_scope(claim: Reading, evidence: Evidence, main: int, known: set[str] | frozenset[str]) -> str | None:
+    """Notice that sources differ in a value by scope (region, group, period) and that the claim names no scope."""
+    here = evidence.sources[main].reading
+    for quantity in claim.quantities:
+        for place, source in enumerate(evidence.sources):
+            there = source.reading
+            if place == main or not (claim.keys.keys() & here.keys.keys()) <= there.keys.keys() | {""}:
+                continue
+            if not (set(claim.keys) & there.keys.keys()):
+                continue
+            if not any(compare(quantity, other).likeness is Likeness.DIFFERENT for other in there.quantities):
+                continue
+            ours = [k for k, w in here.keys.items() if w >= FULL / 2 and k not in there.keys and k not in known]
+            theirs = [k for k, w in there.keys.items() if w >= FULL / 2 and k not in here.keys and k not in known]
+            if ours and theirs and len(ours) <= 3 and len(theirs) <= 3:
+                own, other_doc = evidence.sources[main].document.id, source.document.id
+                return f"the value depends on the case: {own} gives it for '{_spelled(here, ours[0])}', {other_doc} another"
+    return None
+
+
+def _spelled(reading: Reading, key: str) -> str:
+    return next((reading.text[t.start : t.end] for t in reading.tokens if t.key == key), key)
+
+
+def _total_share(weighed: list[_Weighed]) -> float:
+    weight = sum(part.clause.weight for part in weighed)
+    return sum(part.share * part.clause.weight for part in weighed) / weight if weight else 0.0
+
+
+def _derived_value(claim: Reading, evidence: Evidence, candidates: list[int]) -> tuple[dict[int, int], list[int], str]:
+    """Check a claimed sum or difference against the values it can be made of.
+
+    Returns the values that were derived, the sentences they come from, and the mismatch if the sum is wrong.
+    """
+    is_sum, is_difference = bool(_SUM_CUE.search(claim.text)), bool(_DIFFERENCE_CUE.search(claim.text))
+    if not (is_sum or is_difference):
+        return {}, [], ""
+    for quantity in claim.quantities:
+        if not quantity.values or quantity.upper or quantity.dimension.startswith(("label", "ordinal", "code")):
+            continue
+        terms = [(p, q) for p in candidates for q in evidence.sources[p].reading.quantities if q.dimension == quantity.dimension]
+        terms = [(p, q) for p, q in terms if q.values and not q.upper][:_MAX_TERMS]
+        if any(compare(quantity, q).likeness is Likeness.SAME for _, q in terms):
+            continue
+        if is_sum and (used := _adding_up(quantity, terms)):
+            return {id(quantity): 1}, [place for place, _ in used], ""
+        if is_difference and (used := _differing_by(quantity, terms)):
+            return {id(quantity): 1}, [place for place, _ in used], ""
+        if is_sum and len(terms) >= 2 and quantity.unit is not None:
+            total = sum(q.values[0] for _, q in terms)
+            parts = " + ".join(q.text for _, q in terms)
+            return {}, [place for place, _ in terms], f"answer says {quantity.text}, but {parts} is {total / quantity.unit.factor:g}"
+    return {}, [], ""
+
+
+def _adding_up(quantity: Quantity, terms: list[tuple[int, Quantity]]) -> list[tuple[int, Quantity]] | None:
+    for size in range(2, min(len(terms), 4) + 1):
+        for group in combinations(terms, size):
+            if any(abs(sum(q.values[0] for _, q in group) - value) <= 1e-6 * abs(value) for value in quantity.values):
+                return list(group)
+    return None
+
+
+def _differing_by(quantity: Quantity, terms: list[tuple[int, Quantity]]) -> list[tuple[int, Quantity]] | None:
+    for left, right in combinations(terms, 2):
+        gap = abs(left[1].values[0] - right[1].values[0])
+        if gap and any(abs(gap - value) <= 1e-6 * abs(value) for value in quantity.values):
+            return [left, right]
+    return None
+
+
+def _combine(
+    claim: Reading, evidence: Evidence, weighed: list[_Weighed], clashes: list[Clash], places: list[int]
+) -> Decision:
+    share = _total_share(weighed)
+    contradicted = [c for c in clashes if c.trouble is Trouble.CONTRADICTED]
+    if contradicted and share + _clashing_share(weighed) >= FOREIGN_SHARE:
+        first = contradicted[0].place
+        ordered = [first, *(p for p in places if p != first)]
+        text = "; ".join(dict.fromkeys(c.reason for c in contradicted))
+        return Decision(AlignmentStatus.CONTRADICTED, IssueType.CONTRADICTED, text, ordered, share, True)
+    lacking = [part for part in weighed if part.share < SUPPORTED_SHARE]
+    softer = [c for c in clashes if c.trouble is not Trouble.CONTRADICTED]
+    if share < FOREIGN_SHARE or _lacks_predicate(weighed, share):
+        return _unsupported(claim, evidence, weighed, places, share)
+    if softer:
+        worst = max(softer, key=lambda c: c.trouble)
+        issue = IssueType.DISTORTED if worst.trouble is Trouble.DISTORTED else IssueType.OMITTED
+        return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, issue, worst.reason, places, share, True)
+    if lacking:
+        spoken = ", ".join(f"'{part.clause.text.strip()}'" for part in lacking[:2])
+        certain = any(part.share < FOREIGN_SHARE for part in lacking)
+        text = f"not in the documents: {spoken}" + _missing_words(lacking)
+        return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
+    return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, True)
+
+
+def _lacks_predicate(weighed: list[_Weighed], share: float) -> bool:
+    """Tell whether the evidence holds only what a lone clause begins with: its subject, nothing that is said of it."""
+    if len(weighed) != 1 or share > 0.5:
+        return False
+    part = weighed[0]
+    first_lost = min(
+        [t.start for t in part.clause.tokens if t.key in part.missing] + [q.start for q in part.open_values], default=None
+    )
+    kept = [t.start for t in part.clause.tokens if t.key in part.clause.keys and t.key not in part.missing]
+    kept += [q.start for q in part.clause.quantities if q not in part.open_values]
+    return first_lost is not None and all(start < first_lost for start in kept)
+
+
+def _clashing_share(weighed: list[_Weighed]) -> float:
+    weight = sum(part.clause.weight for part in weighed)
+    values = sum(c.trouble is Trouble.CONTRADICTED for part in weighed for c in part.clashes)
+    return values / weight if weight else 0.0
+
+
+def _missing_words(lacking: list[_Weighed]) -> str:
+    words = [_spelled_in(part.clause, key) for part in lacking for key in part.missing]
+    values = [q.text for part in lacking for q in part.open_values]
+    named = list(dict.fromkeys(values + words))[:4]
+    return f" (no mention of {', '.join(named)})" if named else ""
+
+
+def _spelled_in(clause: Clause, key: str) -> str:
+    return next((t.word for t in clause.tokens if t.key == key), key)
+
+
+def _unsupported(
+    claim: Reading, evidence: Evidence, weighed: list[_Weighed], places: list[int], share: float
+) -> Decision:
+    unknown = [key for key, weight in claim.keys.items() if weight >= FULL and not evidence.knows(key)]
+    certain = len(unknown) >= 0.5 * max(1, sum(weight >= FULL for weight in claim.keys.values()))
+    text = "the documents don't support this" + _missing_words(weighed)
+    return Decision(AlignmentStatus.UNSUPPORTED, IssueType.ADDED, text, places[:1], share, certain)

@@ -1,0 +1,180 @@
+"""The embedded engine: judge every checkable sentence of an answer against the documents, without model or network."""
+
+import re
+from dataclasses import dataclass
+
+from enricher.grounding.absence import decide_absence, read_absence
+from enricher.grounding.decision import decide
+from enricher.grounding.omissions import find_omissions
+from enricher.grounding.outcome import Decision, Question
+from enricher.grounding.probability import faithful_probability, read_signals, segment_probability
+from enricher.grounding.reading import Reading, read
+from enricher.grounding.search import Evidence
+from enricher.grounding.tokens import FULL
+from enricher.trace import Item, Sentence
+from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
+
+VERSION = "grounding-1"  # raised whenever the same item may be judged otherwise
+
+LOW_CONFIDENCE = "low_confidence"
+CONTEXT_TRUNCATED = "context_truncated"
+_CUT_CONTEXT = frozenset({CONTEXT_TRUNCATED, "dropped_attributes", "truncated_attributes"})
+_MAX_QUOTES = 3
+_SHORT = 4  # words; a shorter answer is read with its question
+_YES = re.compile(r"\W*(?:yes|yep|yeah|correct|true|right|ja|oui|sí|si|sim|sì|はい|是的?|对)\b[\s,.!:–—-]*", re.I)
+_NO = re.compile(r"\W*(?:no|nope|incorrect|false|wrong|nein|non|não|いいえ|不是?)\b(?!\s*[.:]?\s*\d)[\s,.!:–—-]*", re.I)
+_TABLE_CELL = re.compile(r"\|")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grounding:
+    """What the engine found in one item."""
+
+    segments: tuple[Segment, ...]  # judged sentences in order, then omissions
+    faithful_probability: float | None  # None when nothing was checkable
+    flags: tuple[str, ...] = ()
+
+
+def ground(item: Item) -> Grounding:
+    """Judge an item whose answer and documents are cut into sentences."""
+    evidence = Evidence(item)
+    question = _question(item)
+    segments: list[Segment] = []
+    readings: list[Reading] = []
+    decisions: list[Decision] = []
+    for sentence in item.sentences:
+        reading = _reading(sentence, item)
+        decision = _decide(sentence, reading, evidence, question)
+        if decision is None:
+            continue
+        readings.append(reading)
+        decisions.append(decision)
+        segments.append(_segment(sentence, decision, evidence, item))
+    omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
+    segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
+    probability = faithful_probability(read_signals(readings, decisions, evidence)) if decisions else None
+    flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
+    return Grounding(segments=tuple(segments), faithful_probability=probability, flags=flags)
+
+
+def assess(text: str, item: Item, *, segment_id: str = "claim") -> Segment:
+    """Judge any claim against the documents of an item: the second check of another judge's finding."""
+    evidence = Evidence(item)
+    sentence = Sentence(id=segment_id, start=0, end=len(text), text=text)
+    decision = _decide(sentence, read(text), evidence, _question(item))
+    if decision is None:
+        note = "this says only that the documents don't answer the question, and they don't"
+        decision = Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
+    found = _segment(sentence, decision, evidence, item)
+    return found.model_copy(update={"start": None, "end": None})
+
+
+def _question(item: Item) -> Question | None:
+    text = item.standalone_question or item.question
+    if not text:
+        return None
+    reading = read(text)
+    return Question(reading, frozenset(reading.all_keys))
+
+
+def _reading(sentence: Sentence, item: Item) -> Reading:
+    """Read a sentence; a table row is read with the header above it."""
+    if sentence.text.lstrip().startswith("|"):
+        return read(_TABLE_CELL.sub(" ", sentence.text).strip())
+    return read(sentence.text)
+
+
+def _said(item: Item) -> list[Reading]:
+    return [read(sentence.text) for sentence in item.sentences]
+
+
+def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: Question | None) -> Decision | None:
+    """Decide one sentence; None when there is nothing to check in it."""
+    absence = read_absence(sentence.text)
+    if absence is not None and (absence.topic is not None or not sentence.is_checkable):
+        own_words_only = absence.topic is None or sentence.is_checkable
+        return decide_absence(absence, evidence, question) if own_words_only else None
+    if not sentence.is_checkable:
+        return None
+    if question is not None and (decision := _decide_short(sentence.text, reading, evidence, question)):
+        return decision
+    return decide(reading, evidence, question)
+
+
+def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Question) -> Decision | None:
+    """Decide an answer of a few words, which is a claim only together with its question."""
+    for pattern, prefix in ((_YES, ""), (_NO, "not ")):
+        if (found := pattern.match(text)) and not any(w >= FULL for w in read(text[found.end() :]).keys.values()):
+            return decide(read(prefix + question.reading.text.rstrip(" ?？")), evidence)
+    if len(reading.tokens) > _SHORT or question.keys & reading.all_keys or not reading.weight:
+        return None
+    own = decide(reading, evidence)
+    if own.status in (AlignmentStatus.UNSUPPORTED, AlignmentStatus.CONTRADICTED):
+        return own
+    whole = decide(read(f"{text.rstrip(' .!')} — {question.reading.text.rstrip(' ?？')}"), evidence)
+    if whole.status is AlignmentStatus.CONTRADICTED or whole.share < _READ_TOGETHER:
+        if whole.status is not AlignmentStatus.CONTRADICTED:
+            whole.status, whole.issue = AlignmentStatus.UNSUPPORTED, IssueType.ADDED
+            whole.explanation = whole.explanation or "the documents don't say this of what was asked"
+        return whole
+    return own
+
+
+_READ_TOGETHER = 0.5
+
+
+def _has_contradicted_abstention(segments: list[Segment]) -> bool:
+    return any(s.alignment_status is AlignmentStatus.CONTRADICTED and not s.score for s in segments)
+
+
+def _segment(sentence: Sentence, decision: Decision, evidence: Evidence, item: Item) -> Segment:
+    flags = list(decision.flags)
+    explanation = decision.explanation
+    if not decision.is_certain:
+        flags.append(LOW_CONFIDENCE)
+        if decision.status is AlignmentStatus.UNSUPPORTED:
+            explanation = f"{explanation}; the words alone don't settle it"
+    if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):
+        flags.append(CONTEXT_TRUNCATED)
+        explanation = f"{explanation}; not final, because the context was recorded incompletely"
+    return Segment(
+        segment_id=sentence.id,
+        start=sentence.start,
+        end=sentence.end,
+        generated_text=sentence.text,
+        alignment_status=decision.status,
+        issue_type=decision.issue,
+        evidence=tuple(_quote(place, evidence) for place in _quoted_places(decision)),
+        explanation=explanation,
+        score=round(segment_probability(decision), 4),
+        flags=tuple(flags),
+    )
+
+
+def _quoted_places(decision: Decision) -> list[int]:
+    return list(dict.fromkeys(decision.places))[:_MAX_QUOTES]
+
+
+def _quote(place: int, evidence: Evidence) -> Quote:
+    source = evidence.sources[place]
+    document = source.document
+    return Quote(
+        document_id=document.id,
+        text=source.text,
+        start=source.start,
+        end=source.end,
+        check=QuoteCheck.VERIFIED,
+        occurrences=document.text.count(source.text),
+        span_id=document.span_id,
+    )
+
+
+def _omission(number: int, place: int, evidence: Evidence) -> Segment:
+    return Segment(
+        segment_id=f"o{number}",
+        generated_text=None,
+        alignment_status=AlignmentStatus.UNSUPPORTED,
+        issue_type=IssueType.OMITTED,
+        evidence=(_quote(place, evidence),),
+        explanation="the question asks for this and the answer leaves it out",
+    )

@@ -1,0 +1,50 @@
+"""Find what the evidence makes its statement depend on, and whether a claim left that out."""
+
+import re
+from collections.abc import Set as AbstractSet
+
+from enricher.grounding.reading import Reading, weights_of
+from enricher.grounding.tokens import FULL, key_of
+
+_MARKER = re.compile(
+    r"""\b(?:
+      (?P<condition>if|unless|provided(?:\s+that)?|only\s+(?:if|when|for|after|with|on|in)|subject\s+to|as\s+long\s+as|in\s+case|
+        except(?:ing)?(?:\s+for|\s+when)?|excluding|on\s+condition\s+that|falls|sofern|wenn|außer|nur\s+(?:wenn|für|mit)|
+        vorausgesetzt|à\s+condition\s+que|sauf|si|salvo|excepto|siempre\s+que|a\s+menos\s+que)
+    | (?P<group>for|to|by|in\s+the\s+case\s+of|für|bei|pour|para))\b""",
+    re.I | re.X,
+)
+# Who or what a rule is restricted to: "for orders above 50 EUR".
+_GROUPS = frozenset(
+    key_of(w)
+    for w in """customers members orders purchases residents students employees users children adults seniors patients citizens guests
+    visitors subscribers applicants tenants owners holders passengers beginners women men veterans pensioners nationals
+    travellers buyers businesses nonprofits charities donors volunteers contractors managers kunden mitglieder bestellungen
+    mitarbeiter studenten kinder senioren clients membres commandes clientes miembros pedidos""".split()
+)
+_END = re.compile(r"[,;.:)]|\b(?:and|but|und|aber|then|it|we|you|they|he|she)\b|$", re.I)
+_LEADING_END = re.compile(r"[,;]|\bthen\b|$", re.I)
+_LEFT_OUT = 0.4  # a claim that holds less of a condition has dropped it
+_REACH = 24  # characters between "for" and the group it names
+
+
+def dropped_condition(evidence: Reading, known: AbstractSet[str]) -> str | None:
+    """Return the condition of the evidence that is not among the known keys (of the claim and its question), or None."""
+    for match in _MARKER.finditer(evidence.text):
+        if match["group"]:
+            noun = next((t for t in evidence.tokens if t.start >= match.end("group") and t.key in _GROUPS), None)
+            if noun is None or noun.start - match.end("group") > _REACH or noun.key in known:
+                continue
+        start = match.start()
+        leading = not evidence.text[:start].strip(" ,;:-(")
+        end = (_LEADING_END if leading else _END).search(evidence.text, match.end())
+        stop = end.start() if end else len(evidence.text)
+        inside = [t for t in evidence.tokens if match.start() <= t.start < stop and t.weight]
+        outside = {t.key for t in evidence.tokens if not match.start() <= t.start < stop and t.weight}
+        if not outside & known:
+            continue  # the claim is about the condition itself
+        weights = weights_of(inside)
+        total = sum(weights.values())
+        if total >= FULL / 2 and sum(w for key, w in weights.items() if key in known) < _LEFT_OUT * total:
+            return evidence.text[start:stop].strip(" ,;:-")
+    return None

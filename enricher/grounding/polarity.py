@@ -1,0 +1,198 @@
+"""Read how strongly a clause asserts (negation, modality, hedges, quantifiers, tense, limits) and compare two readings."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from enricher.grounding.tokens import Token, fold
+
+
+class Force(IntEnum):
+    """The modal force of a clause, weakest first."""
+
+    PLAIN = 0
+    MAY = 1
+    SHOULD = 2
+    MUST = 3
+
+
+class Extent(IntEnum):
+    """How much of its subject a clause speaks of; PLAIN when no quantifier says."""
+
+    PLAIN = 0
+    SOME = 1
+    MANY = 2
+    MOST = 3
+    ALL = 4
+
+
+class Marks(NamedTuple):
+    """What the function words of a clause say about its assertion."""
+
+    is_negated: bool = False
+    force: Force = Force.PLAIN
+    is_hedged: bool = False
+    is_possible: bool = False  # "may", "might", "could": what may happen need not
+    extent: Extent = Extent.PLAIN
+    is_planned: bool = False  # will happen, or is only planned
+    is_past: bool = False
+    is_exclusive: bool = False  # "only"
+
+
+class Change(NamedTuple):
+    """A way in which a claim asserts something else than its evidence."""
+
+    is_contradiction: bool
+    reason: str
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(fold(word) for word in words.split())
+
+
+_NEGATIONS = _set(
+    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
+    wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking nicht kein keine keinen
+    keiner keinem keines nie niemals ohne weder pas jamais aucun aucune sans nunca ningún ninguna ninguno sin tampoco jamás
+    mai senza nessun nessuno nessuna nem nenhum nenhuma sem niet geen nooit zonder нет не ни لا ليس لم غير नहीं"""
+)
+_AMBIGUOUS_NEGATIONS = _set("no non n't não")
+# Not a negation of the clause: "not only", "no later than 5 May", "no more than 10", "No. 3".
+_AFTER_BOUND_NEGATION = _set(
+    """only more less later earlier greater fewer longer sooner older younger higher lower exceed exceeding just merely doubt
+    mehr weniger nur"""
+)
+_UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
+_MUST = _set(
+    """must shall required requires require obliged obligated mandatory compulsory obligatory needs muss müssen verpflichtet
+    doit doivent obligatoire debe deben obligatorio deve devono obbligatorio moet moeten"""
+)
+_SHOULD = _set("should ought recommended advised advisable sollte sollten empfohlen devrait devraient recommandé debería deberían")
+_MAY = _set(
+    """may might can could optional optionally permitted allowed entitled able eligible voluntary darf dürfen kann können
+    könnte könnten peut peuvent pourrait puede pueden podría può possono pode podem kan mag"""
+)
+_DROPPABLE_MAY = _set("may might could kann könnte könnten pourrait podría")
+_NEED_TO = _set("have has had need needs")
+_HEDGES = _set(
+    """might possibly perhaps maybe probably likely apparently reportedly allegedly suggests suggest suggested appears appear
+    appeared seems seem seemed believed thought speculated rumoured rumored unconfirmed preliminary tentative potentially
+    presumably supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht angeblich offenbar
+    probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse probabilmente"""
+)
+_HAVE = _set("have be")
+_EXTENTS = {
+    **dict.fromkeys(_set("some several few certain sometimes occasionally partly partially einige manche manchmal teilweise"), 1),
+    **dict.fromkeys(_set("quelques certains certaines parfois algunos algunas alcuni alcune rarely seldom selten"), 1),
+    **dict.fromkeys(_set("many often frequently numerous viele oft häufig beaucoup souvent muchos muchas molti molte spesso"), 2),
+    **dict.fromkeys(_set("most majority usually generally mostly typically normally meist meistens plupart mayoría"), 3),
+    **dict.fromkeys(_set("all every each always everyone everybody entire entirely both completely alle jeder jede jedes"), 4),
+    **dict.fromkeys(_set("jeden immer sämtliche tous toutes chaque toujours todos todas cada siempre tutti tutte sempre"), 4),
+}
+_PLANNED = _set(
+    """will shall going plans planned planning intends intend intended scheduled expected expects proposed proposes aims hopes
+    upcoming wird werden geplant plant soll sollen prévoit prévu sera seront prevé previsto será serán verrà sarà"""
+)
+_ONLY = _set("only solely exclusively nur ausschließlich seulement uniquement sólo solamente únicamente solo soltanto alleen")
+_PAST_FORMS = _set(
+    """was were had did became began came went gave took made got saw ran won lost built bought sold left held led met paid
+    said sent told found fell rose grew broke brought chose drew wrote spoke stood struck taught threw wore"""
+)
+_PRESENT_PERFECT = _set("has have")
+
+
+def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
+    """Read the marks of a clause from its tokens; `text` is looked at for scripts without spaces."""
+    words = [token.word for token in tokens]
+    present = set(words)
+    is_negated = bool(present & (_NEGATIONS | _AMBIGUOUS_NEGATIONS)) and _count_negations(words) % 2 == 1
+    if not is_negated and text and not text.isascii():
+        is_negated = sum(text.count(mark) for mark in _UNSPACED_NEGATIONS) % 2 == 1
+    force = _force(words, present)
+    return Marks(
+        is_negated=is_negated,
+        force=force,
+        is_hedged=bool(present & _HEDGES) or _has_weak_may(words),
+        is_possible=bool(present & _DROPPABLE_MAY),
+        extent=Extent(max((_EXTENTS[word] for word in present & _EXTENT_WORDS), default=0)),
+        is_planned=bool(present & _PLANNED),
+        is_past=bool(present & _PAST_FORMS) or any(len(w) > 4 and w.endswith("ed") for w in words),
+        is_exclusive=bool(present & _ONLY) and "not" not in present,
+    )
+
+
+_EXTENT_WORDS = frozenset(_EXTENTS)
+
+
+def _count_negations(words: Sequence[str]) -> int:
+    count = 0
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
+        if following in _AFTER_BOUND_NEGATION:
+            continue
+        if word in _NEGATIONS or (word in _AMBIGUOUS_NEGATIONS and index + 1 < len(words) and not following.isdigit()):
+            if word == "no" and following.isdigit():
+                continue
+            count += 1
+    return count
+
+
+def _force(words: Sequence[str], present: set[str]) -> Force:
+    if present & _MUST:
+        return Force.MUST
+    if "to" in present and any(w in _NEED_TO and words[i + 1 : i + 2] == ["to"] for i, w in enumerate(words)):
+        return Force.MUST
+    if present & _SHOULD:
+        return Force.SHOULD
+    return Force.MAY if present & _MAY else Force.PLAIN
+
+
+def _has_weak_may(words: Sequence[str]) -> bool:
+    return any(w in ("may", "could") and words[i + 1 : i + 2] == ["have"] for i, w in enumerate(words))
+
+
+def compare_marks(claim: Marks, evidence: Marks, *, opposites: int = 0) -> list[Change]:
+    """Return what the claim asserts otherwise than the evidence; `opposites` counts pairs of antonyms between them."""
+    if (claim.is_negated + evidence.is_negated + opposites) % 2:
+        return [Change(True, _polarity_reason(claim, evidence, opposites))]
+    changes = []
+    if claim.force is not evidence.force and (reason := _force_reason(claim, evidence)):
+        changes.append(Change(False, reason))
+    if (evidence.is_hedged or evidence.is_possible) and not claim.is_hedged and claim.force is Force.PLAIN:
+        changes.append(Change(False, "the evidence is hedged, the answer states it as certain"))
+    if reason := _extent_reason(claim, evidence):
+        changes.append(Change(False, reason))
+    if evidence.is_planned and not claim.is_planned and claim.is_past and not evidence.is_past:
+        changes.append(Change(False, "the evidence speaks of something planned, the answer of something done"))
+    return changes
+
+
+def _polarity_reason(claim: Marks, evidence: Marks, opposites: int) -> str:
+    if opposites and claim.is_negated == evidence.is_negated:
+        return "the answer says the opposite"
+    return "the answer denies it" if claim.is_negated else "the answer drops a negation"
+
+
+_FORCE_WORDS = {Force.PLAIN: "a plain statement", Force.MAY: "'may'", Force.SHOULD: "'should'", Force.MUST: "'must'"}
+
+
+def _force_reason(claim: Marks, evidence: Marks) -> str:
+    pair = (claim.force, evidence.force)
+    if pair in (
+        (Force.MUST, Force.MAY),
+        (Force.MUST, Force.SHOULD),
+        (Force.SHOULD, Force.MAY),
+        (Force.MAY, Force.MUST),
+        (Force.SHOULD, Force.MUST),
+        (Force.MAY, Force.SHOULD),
+    ) and not (claim.is_negated and evidence.is_negated and Force.SHOULD not in pair):
+        return f"the evidence has {_FORCE_WORDS[evidence.force]}, the answer {_FORCE_WORDS[claim.force]}"
+    return ""
+
+
+def _extent_reason(claim: Marks, evidence: Marks) -> str:
+    if claim.extent > evidence.extent > Extent.PLAIN:
+        return f"the evidence speaks of {evidence.extent.name.lower()}, the answer of {claim.extent.name.lower()}"
+    if evidence.extent is Extent.SOME and claim.extent is Extent.PLAIN:
+        return "the evidence speaks only of some"
+    return ""

@@ -1,0 +1,169 @@
+"""Read a sentence once for all comparisons: its words, clauses, values, names and language."""
+
+import re
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+
+from enricher.grounding.polarity import Marks, read_marks
+from enricher.grounding.quantities import Quantity, find_quantities
+from enricher.grounding.tokens import FULL, LIGHT, Token, fold, tokenize
+
+_LANGUAGE_WORDS = {
+    "en": "the of and is are was to in that it with for as on at by from this be or an which have has not you",
+    "de": "der die das und ist sind nicht von mit dem den des ein eine zu im für auf werden wird sich bei oder als auch",
+    "fr": "le les est et des une du dans pour que qui sur pas avec au sont par ne aux cette ce il elle",
+    "es": "el los las es y del una que por con para se su al lo como más son no está",
+    "it": "il di che è un per con del della sono gli non una nel alla dei si le anche",
+    "pt": "o os um uma e do da em para com não que se dos das ao por mais é são",
+    "nl": "het een van en is niet op te dat voor met zijn aan de worden naar ook bij",
+}
+_LANGUAGE_SETS = {code: frozenset(fold(word) for word in words.split()) for code, words in _LANGUAGE_WORDS.items()}
+_SCRIPTS = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
+    ("el", re.compile("[\u0370-\u03ff]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+)
+_CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
+_BREAK = re.compile(r"[;:—–()\[\]|]|,\s|\s-\s")
+_CONJUNCTIONS = frozenset(
+    fold(w)
+    for w in """and but or while whereas although though because which who whose if unless when where so plus und aber oder sondern
+    während weil wenn et mais ou tandis y e pero sino mientras ma mentre except""".split()
+)
+_CITATION = re.compile(
+    r"\[\^?(?:(?:id|doc(?:ument)?|source|ref|quelle)\s*[:#]?\s*)?\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]|【[^】]{1,20}】|\[(?:d|doc|s)\d{1,3}\]", re.I
+)
+_RUN_LENGTH = 3  # a run of capitals so long is a title, not names
+
+
+class Clause:
+    """A stretch of a sentence between commas, conjunctions and the like, with what it asserts."""
+
+    __slots__ = ("_marks", "end", "keys", "quantities", "start", "text", "tokens", "weight")
+
+    def __init__(self, text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...]) -> None:
+        self.tokens = tokens
+        self.quantities = quantities
+        self.start = min([t.start for t in tokens] + [q.start for q in quantities])
+        self.end = max([t.end for t in tokens] + [q.end for q in quantities])
+        self.text = text[self.start : self.end]
+        self.keys = weights_of(token for token in tokens if not _is_inside(token, quantities))
+        self.weight = sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in quantities)
+        self._marks: Marks | None = None
+
+    @property
+    def marks(self) -> Marks:
+        """Negation, modality and the like, read when first asked for."""
+        if self._marks is None:
+            self._marks = read_marks(self.tokens, self.text)
+        return self._marks
+
+
+class Reading:
+    """A sentence as the engine sees it. Everything but the words is read when first asked for."""
+
+    def __init__(self, text: str) -> None:
+        # Blanks of the same length keep all offsets: a citation is no statement, and its number no value.
+        self.text = _CITATION.sub(lambda found: " " * len(found.group()), text) if "[" in text or "【" in text else text
+        self.tokens = tokenize(self.text)
+        self.all_keys = {token.key for token in self.tokens if token.weight}
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the pairs of neighbouring words."""
+        words = [token.word for token in self.tokens]
+        return list(zip(words, words[1:], strict=False))
+
+    @cached_property
+    def language(self) -> str | None:
+        """Return the code of the language, as far as function words or script tell."""
+        return guess_language(self.text, self.tokens)
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Return the values named in the sentence."""
+        comma = None if self.language is None else self.language in _CONTINENTAL
+        return find_quantities(self.text, self.tokens, decimal_comma=comma)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Return the clauses; the words and values of each belong to no other."""
+        return tuple(_clauses(self.text, self.tokens, self.quantities))
+
+    @cached_property
+    def keys(self) -> dict[str, float]:
+        """Return the weight of each content key, words inside values left out."""
+        return weights_of(token for token in self.tokens if not _is_inside(token, self.quantities))
+
+    @cached_property
+    def weight(self) -> float:
+        """Return what there is to support: the weights of words and values together."""
+        return sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in self.quantities)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Return the marks of the sentence as a whole."""
+        return read_marks(self.tokens, self.text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return the keys of words written as names; none where capitals mean nothing (German, titles)."""
+        inner = [t for t in self.tokens[1:] if t.weight and not t.word.isdigit()]
+        capitals = sum(t.is_name for t in inner)
+        if self.language == "de" or (len(inner) > _RUN_LENGTH and capitals > 0.7 * len(inner)):
+            return frozenset()
+        first = self.tokens[0] if self.tokens else None
+        leading = [first] if first and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name else []
+        return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if not _is_inside(t, self.quantities))
+
+
+@lru_cache(maxsize=4096)
+def read(text: str) -> Reading:
+    """Return the reading of a sentence; recent ones are remembered."""
+    return Reading(text)
+
+
+def guess_language(text: str, tokens: Iterable[Token]) -> str | None:
+    """Guess the language of a text by script, then by its function words; None when too little tells."""
+    if not text.isascii():
+        for code, script in _SCRIPTS:
+            if script.search(text) and len(script.findall(text)) * 3 > sum(c.isalpha() for c in text):
+                return code
+    words = [token.word for token in tokens]
+    scores = {code: sum(word in known for word in words) for code, known in _LANGUAGE_SETS.items()}
+    best = max(scores, key=lambda code: scores[code])
+    others = max(score for code, score in scores.items() if code != best)
+    return best if scores[best] > others and scores[best] >= 1 else None
+
+
+def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
+    """Return the weight of each content key among the tokens."""
+    keys: dict[str, float] = {}
+    for token in tokens:
+        if token.weight > keys.get(token.key, 0.0):
+            keys[token.key] = token.weight
+    return keys
+
+
+def _is_inside(token: Token, quantities: tuple[Quantity, ...]) -> bool:
+    return any(q.start <= token.start < q.end for q in quantities)
+
+
+def _clauses(text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...]) -> Iterable[Clause]:
+    breaks = [m.start() for m in _BREAK.finditer(text) if not any(q.start <= m.start() < q.end for q in quantities)]
+    cuts = sorted({*breaks, *(t.start for t in tokens if t.word in _CONJUNCTIONS and not _is_inside(t, quantities))})
+    start = 0
+    for cut in [*cuts, len(text) + 1]:
+        inside = tuple(t for t in tokens if start <= t.start < cut)
+        values = tuple(q for q in quantities if start <= q.start < cut)
+        start = cut
+        if inside or values:
+            clause = Clause(text, inside, values)
+            if clause.weight:
+                yield clause

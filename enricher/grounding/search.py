@@ -1,0 +1,144 @@
+"""Find the sentences of the documents that speak of what a claim speaks of."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from enricher.grounding.instructions import addresses_the_judge
+from enricher.grounding.reading import Reading, read
+from enricher.trace import Document, Item
+
+
+class Source(NamedTuple):
+    """A sentence of a document, or two joined across the seam of two chunks."""
+
+    document: Document
+    start: int  # offsets into the document's text
+    end: int
+    reading: Reading
+    follows: int | None  # index of the sentence before it in the same document
+    continues: int | None = None  # index of the sentence in the next document that completes it
+
+    @property
+    def text(self) -> str:
+        """Return the exact text of the document."""
+        return self.document.text[self.start : self.end]
+
+
+_TERMINAL = tuple(".!?…。！？।؟:;\"'”’»)|")
+_LANGUAGE_SAMPLE = 40  # sentences that tell the language of the documents
+_PREFIX = 5  # letters that two forms of a word must share at least
+_SHARED_PART = 0.7  # of the longer form
+
+
+class Evidence:
+    """The sentences of an item's documents, indexed by the words in them. Text that instructs the judge is left out."""
+
+    def __init__(self, item: Item) -> None:
+        self.sources: list[Source] = []
+        self.instructing: list[str] = []  # ids of documents that address the judge
+        self._index: dict[str, list[int]] = defaultdict(list)
+        self._languages: frozenset[str] | None = None
+        self._prefixes: dict[str, set[str]] = defaultdict(set)
+        for document in item.documents:
+            self._read_document(document)
+        self._mark_seams()
+        count = len(self.sources) or 1
+        self.rarity: dict[str, float] = {
+            key: 1.0 + math.log(count / len(places)) for key, places in self._index.items()
+        }
+
+    def _read_document(self, document: Document) -> None:
+        previous: int | None = None
+        for sentence in document.sentences:
+            if addresses_the_judge(sentence.text):
+                if document.id not in self.instructing:
+                    self.instructing.append(document.id)
+                previous = None
+                continue
+            reading = read(sentence.text)
+            place = len(self.sources)
+            self.sources.append(Source(document, sentence.start, sentence.end, reading, previous))
+            for key in reading.all_keys:
+                self._index[key].append(place)
+            previous = place
+
+    def _mark_seams(self) -> None:
+        """Note where a document breaks off and the next goes on: a sentence cut in two by chunking."""
+        for place in range(len(self.sources) - 1):
+            here, following = self.sources[place], self.sources[place + 1]
+            if here.document is following.document or here.text.endswith(_TERMINAL):
+                continue
+            if following.follows is None and following.text[:1].islower():
+                self.sources[place] = here._replace(continues=place + 1)
+
+    def is_foreign_to(self, language: str | None) -> bool:
+        """Tell whether the documents are written in other languages than the given one."""
+        if language is None:
+            return False
+        if self._languages is None:
+            known = Counter(source.reading.language for source in self.sources[:_LANGUAGE_SAMPLE])
+            del known[None]
+            self._languages = frozenset(code for code in known if code)
+        return bool(self._languages) and language not in self._languages
+
+    @cached_property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Return all pairs of neighbouring words in the documents."""
+        return {pair for source in self.sources for pair in source.reading.pairs}
+
+    def windows(self, place: int) -> list[set[str]]:
+        """Return the keys of the sentence together with each of its neighbours."""
+        source = self.sources[place]
+        own = source.reading.all_keys
+        around = []
+        if source.follows is not None:
+            around.append(own | self.sources[source.follows].reading.all_keys)
+        if place + 1 < len(self.sources) and self.sources[place + 1].follows == place:
+            around.append(own | self.sources[place + 1].reading.all_keys)
+        return around or [own]
+
+    def holds(self, key: str) -> bool:
+        """Tell whether any document holds the key."""
+        return key in self._index
+
+    def knows(self, key: str) -> bool:
+        """Tell whether any document holds the key or another form of its word."""
+        return key in self._index or self.variant(key, None) is not None
+
+    def variant(self, key: str, among: Iterable[str] | None) -> str | None:
+        """Return a key that looks like another form of the same word, among the given ones or anywhere."""
+        if len(key) < _PREFIX or not key.isalpha():
+            return None
+        if among is None:
+            if not self._prefixes:
+                for known in self._index:
+                    self._prefixes[known[:_PREFIX]].add(known)
+            among = self._prefixes.get(key[:_PREFIX], ())
+        for other in among:
+            if other[:_PREFIX] == key[:_PREFIX] and _are_forms(key, other):
+                return other
+        return None
+
+    def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
+        """Return the places of the sentences that share most with the keys, best first."""
+        scores: dict[int, float] = defaultdict(float)
+        for key, weight in keys.items():
+            known = key if key in self._index else self.variant(key, None)
+            if known is None:
+                continue
+            gain = weight * self.rarity[known]
+            for place in self._index[known]:
+                scores[place] += gain
+        return sorted(scores, key=lambda place: (-scores[place], place))[:limit]
+
+
+def _are_forms(left: str, right: str) -> bool:
+    shared = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        shared += 1
+    return shared >= _SHARED_PART * max(len(left), len(right))

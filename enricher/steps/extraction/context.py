@@ -24,6 +24,7 @@ from enricher.trace import SpanKind
 _PROMPT_MINIMUM = 150  # characters; a shorter prompt holds no context worth the name
 _MANY = 8  # documents; a span that lists as many and not even its input has lost its oldest attributes
 _LIMIT = 128  # OpenTelemetry's default number of attributes a span; the oldest are dropped silently
+_NEAR = 8  # attributes by which Phoenix may change the number
 _HEAD = 40  # characters by which a text is looked up in raw payloads
 
 
@@ -40,7 +41,8 @@ class Context:
 def context_of(scope: Scope) -> Context:
     """Collect the context of one question."""
     context = Context()
-    prompts = _generation_prompts(scope)
+    writers = _writers(scope)
+    prompts = _readable(writers)
     retrieved = from_retrievers(scope)
     tools = from_tools(scope, retrieved.pieces)
     found = [*retrieved.pieces, *tools.pieces]
@@ -51,7 +53,7 @@ def context_of(scope: Scope) -> Context:
     found = _reaching(found, prompts)
     stated = retrieved.problem if retrieved.problem != "unsaid" else None
     if not any(piece.key for piece in found) and stated is None:
-        found = _fallback(scope, prompts, context, tools.problem) or found
+        found = _fallback(scope, writers, context, tools.problem) or found
     found = _restored(found, prompts, scope, context)
     if retrieved.listed_ids:
         context.flags.append("docs_without_text")
@@ -64,7 +66,7 @@ def context_of(scope: Scope) -> Context:
     return context
 
 
-def _generation_prompts(scope: Scope) -> list[Node]:
+def _writers(scope: Scope) -> list[Node]:
     """Return the model calls that wrote the answer: the final one, with its siblings under the same step.
 
     The step is the highest ancestor that holds no retriever and no tool; a refining or map-reduce synthesiser calls
@@ -78,9 +80,15 @@ def _generation_prompts(scope: Scope) -> list[Node]:
         if any(n.is_retriever or n.kind is SpanKind.TOOL for n in ancestor.subtree()) or ancestor is scope.root:
             break
         step = ancestor
-    calls = [node for node in step.subtree() if node.kind is SpanKind.LLM]
-    known = [node for node in calls if node.prompt_folded and not _has_lost_attributes(node)]
-    return known if not any("__REDACTED__" in node.prompt_folded for node in known) else []
+    below = set(map(id, step.subtree()))
+    return [node for node in scope.nodes if id(node) in below and (node is final or node in scope.models)]
+
+
+def _readable(writers: Sequence[Node]) -> list[Node]:
+    """Return the calls whose prompts are known in full; of others it can't be said what they were not given."""
+    known = [node for node in writers if node.prompt_folded]
+    is_partial = any(node.has_redaction or _has_lost_attributes(node) for node in known)
+    return [] if is_partial else known
 
 
 def _reaching(found: list[Piece], prompts: Sequence[Node]) -> list[Piece]:
@@ -94,7 +102,7 @@ def _reaching(found: list[Piece], prompts: Sequence[Node]) -> list[Piece]:
     return [piece for piece, is_given in zip(found, given, strict=True) if is_given]
 
 
-def _fallback(scope: Scope, prompts: Sequence[Node], context: Context, tool_problem: str | None) -> list[Piece]:
+def _fallback(scope: Scope, writers: Sequence[Node], context: Context, tool_problem: str | None) -> list[Piece]:
     """Look where no span of its own holds the context: tool messages, hosted search, the prompt itself."""
     if messages := _from_tool_messages(scope):
         context.flags.append("context_from_tool_message")
@@ -106,7 +114,7 @@ def _fallback(scope: Scope, prompts: Sequence[Node], context: Context, tool_prob
         context.flags.append("hosted_retrieval")
         context.problem = None if hosted else "context_not_recorded"
         return hosted
-    prompted = _from_prompt(scope, prompts)
+    prompted = _from_prompt(scope, writers)
     if prompted:
         context.flags.append("context_from_prompt")
     return prompted
@@ -118,7 +126,7 @@ def _from_tool_messages(scope: Scope) -> list[Piece]:
     asked = max((index for index, m in enumerate(messages) if m.role == "user" and m.texts), default=-1)
     for part in (messages[asked + 1 :], messages):  # an answer may rest on what tools returned in earlier turns
         results = [r for m in part if not m.is_error for r in m.results]
-        found = [p for r in results for p in tool_passages(r) if p.text]
+        found = [p for r in results for p in tool_passages(r) or () if p.text]
         if found and final:
             return [Piece(p, final, "input messages", None) for p in found]
     return []
@@ -140,17 +148,17 @@ def _from_hosted_search(scope: Scope) -> tuple[list[Piece], bool]:
     return found, is_hosted
 
 
-def _from_prompt(scope: Scope, prompts: Sequence[Node]) -> list[Piece]:
-    """Cut the context out of the prompts that wrote the answer."""
+def _from_prompt(scope: Scope, writers: Sequence[Node]) -> list[Piece]:
+    """Cut the context out of the prompts that wrote the answer, or out of the variables that were put into them."""
     found: list[Piece] = []
-    for node in prompts:
-        if len(node.prompt_folded) < _PROMPT_MINIMUM:
+    for node in writers:
+        if len(node.prompt_folded) < _PROMPT_MINIMUM and node.context is None:
             continue
         seen = {piece.key for piece in found}
         found += [piece for piece in _prompt_pieces(node) if piece.key not in seen]
     if found:
         return found
-    holders = [node for node in scope.nodes if node.context is not None]
+    holders = [node for node in scope.nodes if node.context is not None and node.kind is not SpanKind.RETRIEVER]
     return [piece for node in holders[-1:] for piece in _variable_pieces(node)]
 
 
@@ -171,7 +179,7 @@ def _variable_pieces(node: Node) -> list[Piece]:
         return []
     value, name = node.context
     listed = pieces(value) if isinstance(value, str) else tool_passages(value)
-    return [Piece(p, node, name) for p in listed if p.text]
+    return [Piece(p, node, name) for p in listed or () if p.text]
 
 
 def _restored(found: list[Piece], prompts: Sequence[Node], scope: Scope, context: Context) -> list[Piece]:
@@ -179,7 +187,7 @@ def _restored(found: list[Piece], prompts: Sequence[Node], scope: Scope, context
     holders = {id(piece.node): piece.node for piece in found if piece.node.is_retriever}
     if not any(_may_have_lost(node) for node in holders.values()):
         return found
-    prompted = _from_prompt(scope, prompts)
+    prompted = _from_prompt(scope, prompts) if prompts else []
     by_key = {piece.key: piece for piece in reversed(found) if piece.key}
     restored = [by_key.get(piece.key, piece) for piece in prompted]
     kept = sum(piece.key in by_key for piece in prompted)
@@ -187,7 +195,7 @@ def _restored(found: list[Piece], prompts: Sequence[Node], scope: Scope, context
         context.flags.append("dropped_attributes")
         context.flags.append("context_from_prompt")
         return restored
-    if any(_has_lost_attributes(node) for node in holders.values()):
+    if any(_has_lost_attributes(node) or _is_near_limit(node) for node in holders.values()):
         context.flags += ["dropped_attributes", "context_truncated"]
     return found
 
@@ -196,6 +204,11 @@ def _may_have_lost(node: Node) -> bool:
     """Suspect a loss: Phoenix keeps no count of dropped attributes and closes the gaps in the numbering."""
     listed = len(node.passages.value) if node.passages else 0
     return _has_lost_attributes(node) or (listed >= _MANY and node.input is None)
+
+
+def _is_near_limit(node: Node) -> bool:
+    """Tell whether a span may have been at the limit: Phoenix moves some attributes and splits others."""
+    return abs(len(node.span.attributes) - _LIMIT) <= _NEAR and node.input is None
 
 
 def _has_lost_attributes(node: Node) -> bool:

@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from enricher.steps.extraction.answers import answer_in, answer_of_call, answer_of_reply, citations_in
+from enricher.steps.extraction.answers import answer_of_call, answer_of_reply, citations_in
 from enricher.steps.extraction.context import Context, context_of
 from enricher.steps.extraction.messages import last_user, messages_in, turns
 from enricher.steps.extraction.payloads import plain_text
-from enricher.steps.extraction.questions import asked, question_in
+from enricher.steps.extraction.questions import asked
 from enricher.steps.extraction.reading import Node
 from enricher.steps.extraction.trees import Scope
 from enricher.trace import Document, Item, SpanId, SpanKind, TraceId
@@ -89,8 +89,13 @@ def _question(scope: Scope) -> Part | None:
 
 
 def _asked_of(node: Node) -> Part | None:
-    found = question_in(node.input.value) if node.input else None
+    found = node.question
     return Part(str(found.value), node, _path(node.input.field, found.field)) if found and node.input else None
+
+
+def _stated_by(node: Node) -> Part | None:
+    found = node.answer
+    return Part(str(found.value), node, _path(node.output.field, found.field)) if found and node.output else None
 
 
 def _path(field: str, inner: str) -> str:
@@ -100,13 +105,13 @@ def _path(field: str, inner: str) -> str:
 def _answer(scope: Scope) -> Part | None:
     """Look at the root's output, then the agent's answering tool, then the final model's reply or its last call."""
     root = scope.root
-    if root and root.output and (found := answer_in(root.output.value)):
-        return Part(str(found.value), root, _path(root.output.field, found.field))
+    if root and (part := _stated_by(root)):
+        return part
     if root and root.span.status == "ERROR":
         return None
     for node in (n for n in reversed(scope.nodes) if n.is_final_tool and not n.has_failed):
-        if node.output and (found := answer_in(node.output.value)) and found.value != "Completed.":
-            return Part(str(found.value), node, _path(node.output.field, found.field))
+        if part := _stated_by(node):
+            return part
     final = scope.final_model
     if final and final.reply and (text := answer_of_reply(final.reply)):
         return Part(text, final, "output messages")
@@ -161,7 +166,7 @@ def _flags(scope: Scope, question: Part | None, answer: Part | None, has_history
         "no_question": question is None,
         "agent": any(node.is_evidence_tool for node in scope.nodes),
         "multi_turn": has_history,
-        "refusal": any(n.refusal for n in scope.models) or _is_refusal(answer),
+        "refusal": any(n.refusal for n in scope.models if n.reply is None) or _is_refusal(answer),
         "truncated_answer": reason in _CUT_REASONS,
         "content_filter": reason == "content_filter",
         "json_answer": answer is not None and "#/" in answer.field,

@@ -35,6 +35,7 @@ _ABOUT = (
     "end", "start_index", "end_index", "status", "lc", "highlights", "tokens", "published_date", "author", "index_name",
 )  # fmt: skip
 _KNOWN_KEYS = frozenset(_ABOUT).union(_TEXT_KEYS, _ID_KEYS, _SCORE_KEYS, _INNER)
+_SCALAR = (str, int, float)
 _DEPTH = 7
 
 
@@ -98,7 +99,9 @@ def passage_of(raw: Any) -> Passage | None:
     text = _text(raw)
     identity = _first(raw, _ID_KEYS)
     score = _score(raw)
-    is_record = any(isinstance(v, str | int | float) and v != "" and k not in _KNOWN_KEYS for k, v in raw.items())
+    is_record = not metadata and any(
+        isinstance(v, _SCALAR) and v != "" and k not in _KNOWN_KEYS for k, v in raw.items()
+    )
     for key in _INNER:
         inner = decode(raw.get(key))
         if isinstance(inner, dict) and (key != "metadata" or text is None):

@@ -11,8 +11,7 @@ _LITERAL_LIMIT = 100_000  # characters; Python literals are rare, and parsing a 
 _REDACTED = re.compile(r"[\W_]*(?:redacted|masked|hidden|content[ _]removed)[\W_]*|\*{3,}", re.I)
 # What str() makes of objects: "<generator object ...>", "StopEvent(result=...)", "Document(id=..." and the like.
 _REPR = re.compile(r"<[\w.]+(?: object\b| at 0x|\()[^\n]*>?|<class '[\w.]+'>|[A-Z]\w*\(\w+=")
-_NOTHING = frozenset({"", "none", "null", "undefined", "nan", "[]", "{}", '""', "''"})
-_SPACE = re.compile(r"\s+")
+_NOTHING = frozenset({"", "completed.", "none", "null", "undefined", "nan", "[]", "{}", '""', "''"})
 
 
 class Found(NamedTuple):
@@ -77,7 +76,7 @@ def folded(text: str) -> str:
     """Fold a text for comparison: compatibility forms and runs of white space don't count."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\u200b", "")
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def strings_in(value: Any, depth: int = 6) -> Iterator[str]:

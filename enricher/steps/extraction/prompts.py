@@ -40,6 +40,7 @@ _MARKED = re.compile(
 )
 _RULE = re.compile(r"^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,})[ \t]*$", re.M)
 _BLANK = re.compile(r"\n[ \t]*\r?\n\s*")
+_HEADER = re.compile(r"(?:[a-z][\w.-]*: \S[^\n]{0,200}\n?)+")
 _PREFIX = re.compile(rf"^\s*(?:{_QUESTION_WORDS}|answer)[ \t]*:[ \t]*", re.I)
 
 
@@ -55,10 +56,12 @@ def take_apart(text: str) -> PromptParts:
     asked = _TAGGED_QUESTION.search(text)
     tagged = _TAGGED.search(text)
     if tagged or _ELEMENT.search(text):
+        start, end = tagged.span() if tagged else _outermost(text)
         # The last closing tag counts: a document may hold one of its own.
-        context = text[tagged.start(2) : text.lower().rfind(f"</{tagged.group(1).lower()}>")] if tagged else text
-        rest = text[text.lower().rfind("</") :]
-        return PromptParts(context.strip(), asked.group(2) if asked else _labelled_question(rest))
+        inner_end = text.lower().rfind(f"</{tagged.group(1).lower()}>") if tagged else end
+        context = text[tagged.start(2) if tagged else start : inner_end]
+        around = text[:start] + "\n" + text[max(end, inner_end) :]
+        return PromptParts(context.strip(), asked.group(2) if asked else _bare_question(around))
     context_at = _CONTEXT.search(text)
     questions = list(_QUESTION.finditer(text))
     last = questions[-1] if questions else None
@@ -103,7 +106,20 @@ def pieces(context: str) -> list[Passage]:
     if marks and _is_list(marks) and not context[: marks[0].start()].strip():
         return _marked(context, marks)
     parts = _RULE.split(context) if _RULE.search(context) else _BLANK.split(context)
-    return [Passage(part.strip("\r\n")) for part in parts if plain_text(part)]
+    return [Passage(part) for part in _with_headers([part.strip("\r\n") for part in parts if plain_text(part)])]
+
+
+def _with_headers(parts: list[str]) -> list[str]:
+    """Keep a text together with the lines of metadata that LlamaIndex writes above it."""
+    whole: list[str] = []
+    header = ""
+    for part in parts:
+        if _HEADER.fullmatch(part) and part is not parts[-1]:
+            header += part + "\n\n"
+        else:
+            whole.append(header + part)
+            header = ""
+    return whole
 
 
 def _is_list(marks: list[re.Match[str]]) -> bool:
@@ -138,9 +154,18 @@ def _marked(context: str, marks: list[re.Match[str]]) -> list[Passage]:
     return found
 
 
-def _labelled_question(text: str) -> str | None:
-    found = list(_QUESTION.finditer(text))
-    return _after(text, found[-1]) if found else None
+def _outermost(text: str) -> tuple[int, int]:
+    """Return the stretch from the first tagged element to the end of the last."""
+    elements = list(_ELEMENT.finditer(text))
+    return elements[0].start(), elements[-1].end()
+
+
+def _bare_question(around: str) -> str | None:
+    """Find the question in what stands around the tagged context: by its label, else the last line that asks."""
+    if found := list(_QUESTION.finditer(around)):
+        return _after(around, found[-1])
+    lines = [re.sub(r"</?\w+>", "", line).strip() for line in around.splitlines()]
+    return next((line for line in reversed(lines) if line.endswith("?")), None)
 
 
 def _after(text: str, label: re.Match[str] | None) -> str | None:

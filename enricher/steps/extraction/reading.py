@@ -1,13 +1,15 @@
 """One span with its place in the trace; what it says is decoded once, when somebody asks."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from enricher.steps.extraction.answers import answer_in
 from enricher.steps.extraction.messages import Message, is_error_text, message_of, messages_in
 from enricher.steps.extraction.passages import without_redacted
 from enricher.steps.extraction.payloads import Found, decode, folded, is_redacted, plain_text
+from enricher.steps.extraction.questions import question_in
 from enricher.steps.extraction.rules import FAMILIES, families_of
 from enricher.trace import Span, SpanKind
 
@@ -42,10 +44,10 @@ class Node:
         return self.span.start_time or _EPOCH, self.index
 
     @property
-    def ended(self) -> tuple[datetime, datetime, int]:
+    def ended(self) -> tuple[datetime, timedelta, int]:
         """Order by end; of two that end together the one that started first, which wraps the other, is later."""
         start = self.span.start_time or _EPOCH
-        return self.span.end_time or start, _EPOCH + (datetime.max.replace(tzinfo=UTC) - start), -self.index
+        return self.span.end_time or start, _EPOCH - start, -self.index
 
     @cached_property
     def kind(self) -> SpanKind:
@@ -66,6 +68,16 @@ class Node:
     def output(self) -> Found | None:
         """Return the decoded output."""
         return next((f for family in self.families if (f := family.output(self.span)) is not None), None)
+
+    @cached_property
+    def question(self) -> Found | None:
+        """Return the question in the input."""
+        return question_in(self.input.value) if self.input else None
+
+    @cached_property
+    def answer(self) -> Found | None:
+        """Return the answer in the output."""
+        return answer_in(self.output.value) if self.output else None
 
     @cached_property
     def prompt(self) -> Sequence[Message]:
@@ -104,8 +116,9 @@ class Node:
     @cached_property
     def passages(self) -> Found | None:
         """Return the retriever's documents; None when it does not say what it found."""
-        said = (family.passages(self.span) for family in self.families)
-        found = next((f for f in said if f is not None), None)
+        said = [f for family in self.families if (f := family.passages(self.span)) is not None]
+        # One convention may list the ids alone where another has the texts too.
+        found = next((f for f in said if any(p.text for p in f.value)), said[0] if said else None)
         return Found(without_redacted(found.value), found.field) if found else None
 
     @cached_property
@@ -151,7 +164,7 @@ class Node:
         """Tell whether the span is the tool by which an agent states its answer."""
         return self.kind is SpanKind.TOOL and self.tool_name.lower().split(".")[0] in _FINAL_TOOLS
 
-    @property
+    @cached_property
     def is_evidence_tool(self) -> bool:
         """Tell whether the span is a tool whose result the model may rely on."""
         name = self.tool_name.lower()

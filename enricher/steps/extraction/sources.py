@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from enricher.steps.extraction.messages import as_text, message_of
 from enricher.steps.extraction.passages import Passage, passages_in, texts_in
@@ -18,7 +19,7 @@ _CUT = 200  # characters of a text that must be in a prompt for the text to coun
 _SENTENCE = 20  # shorter strings in a bare list are labels or search words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """A passage and where it was read."""
 
@@ -27,7 +28,7 @@ class Piece:
     field: str
     position: int | None = None  # index in the span's own list of documents
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Return the text as it is compared."""
         return folded(self.passage.text or "")
@@ -84,7 +85,8 @@ def _effective(node: Node) -> list[Piece] | None:
     own = [Piece(p, node, node.passages.field, index) for index, p in enumerate(node.passages.value)]
     if own and not any(piece.key for piece in own) and inner:
         return inner
-    by_key = {piece.key: piece for piece in reversed(inner) if piece.key}
+    held = Counter(id(piece.node) for piece in inner)
+    by_key = {piece.key: piece for piece in sorted(inner, key=lambda p: held[id(p.node)]) if piece.key}
     return [by_key.get(piece.key, piece) for piece in own]
 
 
@@ -142,9 +144,9 @@ def from_tools(scope: Scope, known: Iterable[Piece] = ()) -> Yield:
     found: list[Piece] = []
     is_empty = False
     for node in tools:
-        if node.has_failed or node.output is None:
+        passages = tool_passages(node.output.value) if node.output and not node.has_failed else None
+        if passages is None or node.output is None:
             continue
-        passages = tool_passages(node.output.value)
         is_empty = is_empty or not passages
         fresh = [p for p in passages if not _is_known(folded(p.text or ""), keys)]
         found += [Piece(p, node, node.output.field, index) for index, p in enumerate(fresh)]
@@ -155,19 +157,21 @@ def from_tools(scope: Scope, known: Iterable[Piece] = ()) -> Yield:
     return Yield(problem="empty_retrieval" if is_empty else None)
 
 
-def tool_passages(value: object) -> list[Passage]:
-    """Read a tool's result: documents where it lists some, else all of it as text."""
+def tool_passages(value: object) -> list[Passage] | None:
+    """Read a tool's result: documents where it lists some, else all of it as text; None where it holds no text."""
     message = message_of(value)
     if message and message.results:
         value = message.results[0]
     value = decode(value, quoted=True)
     found = texts_in(value)
     if found is not None and not any(p.is_record for p in found) and (not found or any(p.text for p in found)):
-        return found
-    text = plain_text(as_text(value))
-    if text is None:
-        return []
-    return pieces(text) if isinstance(value, str) else [Passage(text)]
+        inner = decode(found[0].text) if len(found) == 1 else None  # a list that was written out as text
+        return (texts_in(inner) if isinstance(inner, list | dict) else None) or found
+    if isinstance(value, str):
+        return pieces(value) or None
+    has_text = any(plain_text(text) for text in _strings(value)) or not any(True for _ in _strings(value))
+    text = plain_text(as_text(value)) if has_text else None
+    return [Passage(text)] if text else None
 
 
 def _has_inner_source(node: Node) -> bool:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from enricher.steps.extraction.answers import answer_in
-from enricher.steps.extraction.questions import question_in
 from enricher.steps.extraction.reading import Node
 from enricher.trace import Span, SpanKind, TraceId
 
-_SIDE_KINDS = (SpanKind.GUARDRAIL, SpanKind.EVALUATOR, SpanKind.RERANKER)
+# Model calls below these check, rank or rewrite; they don't answer.
+_SIDE_KINDS = (SpanKind.GUARDRAIL, SpanKind.EVALUATOR, SpanKind.RERANKER, SpanKind.RETRIEVER)
 _SIDE_NAMES = ("postprocess", "rerank", "guardrail")
+_LONG_PROMPT = 400  # characters; instructions and a question alone are rarely as long
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Scope:
     def final_model(self) -> Node | None:
         """Return the model call that made the answer: the last that says what the root returns, else the last."""
         speaking = [node for node in self.models if node.reply]
-        said = answer_in(self.root.output.value) if self.root and self.root.output else None
+        said = self.root.answer if self.root else None
         if said:
             same = [node for node in speaking if node.reply and str(said.value) in node.reply]
             speaking = same or speaking
@@ -60,14 +60,18 @@ class Tree:
     def scopes(self) -> list[Scope]:
         """Return one scope a question."""
         wrappers = _top_wrappers(self.tops)
-        full = [node for node in wrappers if _has_context(node) and _has_answer(node)]
-        inner = _independent_parts(full[0]) if len(full) == 1 else []
-        full = inner or full
+        full = _complete(wrappers, any(_is_source(node) for node in self.nodes))
+        if len(full) == 1:
+            full = _independent_parts(full[0]) or full
         if len(full) > 1:
             return [Scope(node, _ordered(node.subtree()), is_alone=False) for node in full]
-        if full:
+        if full and len(wrappers) == 1:
             return [Scope(full[0], _ordered(full[0].subtree()))]
-        return [self._loose(wrappers)]
+        whole = self._loose(wrappers)
+        final = whole.final_model
+        if full and (final is None or final in full[0].subtree()):
+            return [Scope(full[0], _ordered(full[0].subtree()))]
+        return [whole]
 
     def _loose(self, wrappers: Sequence[Node]) -> Scope:
         """Choose a root among wrappers none of which holds context and answer both."""
@@ -111,32 +115,43 @@ def _top_wrappers(tops: Sequence[Node]) -> list[Node]:
     for node in tops:
         if node.is_wrapper:
             found.append(node)
-        elif node.kind not in (SpanKind.LLM, SpanKind.TOOL, *_SIDE_KINDS):
+        elif node.kind not in (SpanKind.LLM, SpanKind.TOOL, SpanKind.EMBEDDING, *_SIDE_KINDS):
             found += _top_wrappers(node.children)
     return found
 
 
+def _complete(wrappers: Iterable[Node], has_sources: bool) -> list[Node]:
+    """Return the wrappers that hold a context and an answer both; without sources, a long prompt is the context."""
+    return [
+        node
+        for node in wrappers
+        if (any(map(_is_source, node.subtree())) if has_sources else _has_long_prompt(node)) and _has_answer(node)
+    ]
+
+
 def _independent_parts(node: Node) -> list[Node]:
     """Return the parts of a wrapper that only loops over questions: it neither asks nor answers one itself."""
-    if node.output and answer_in(node.output.value):
+    if node.answer or (node.question and node.input and not isinstance(node.input.value, list)):
         return []
-    if node.input and not isinstance(node.input.value, list) and question_in(node.input.value):
-        return []
-    parts = [part for part in _top_wrappers(node.children) if _has_context(part) and _has_answer(part)]
-    parts = [part for part in parts if part.input and question_in(part.input.value)]
+    parts = _complete(_top_wrappers(node.children), any(map(_is_source, node.subtree())))
+    parts = [part for part in parts if part.question]
     return parts if len(parts) > 1 else []
 
 
-def _has_context(node: Node) -> bool:
-    return any(n.is_retriever or n.is_evidence_tool for n in node.subtree()) or any(
-        m.kind is SpanKind.LLM and len(m.prompt_folded) > 400 for m in node.subtree()
-    )
+def _is_source(node: Node) -> bool:
+    return node.is_retriever or node.is_evidence_tool
+
+
+def _has_long_prompt(node: Node) -> bool:
+    return any(n.kind is SpanKind.LLM and len(n.prompt_folded) > _LONG_PROMPT for n in node.subtree())
 
 
 def _has_answer(node: Node) -> bool:
-    if any(n.kind is SpanKind.LLM and (n.reply or n.replies) for n in node.subtree()):
+    """Tell whether a part answers: by its output, or by a model call after the last thing that it looked up."""
+    if node.answer is not None:
         return True
-    return node.output is not None and answer_in(node.output.value) is not None
+    looked_up = max((n.started for n in node.subtree() if _is_source(n)), default=node.started)
+    return any(n.kind is SpanKind.LLM and (n.reply or n.replies) and n.started >= looked_up for n in node.subtree())
 
 
 def _ordered(nodes: Iterable[Node]) -> tuple[Node, ...]:

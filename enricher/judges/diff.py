@@ -21,6 +21,7 @@ from enricher.verdict import DiffResult, Provenance, Status, Usage, Verdict, sup
 
 _log = logging.getLogger(__name__)
 _MARGIN = 64  # tokens that chat templates add
+_LEAST = 128  # tokens of documents and answer below which a window is not worth a request
 _SHRINKS = 3  # how often a context is cut smaller after the server refused it
 # A model that refused once refuses again, and a missing answer has had its retries.
 _FINAL = (Status.JUDGE_REFUSED, Status.JUDGE_UNAVAILABLE, Status.JUDGE_CONTEXT_TOO_LONG)
@@ -72,9 +73,9 @@ class ModelDiffJudge:
 
     async def _judged(self, item: Item, wanted: Sequence[Sentence], talk: "_Talk") -> Reading | Unusable:
         """Judge in one request or, when the context does not fit, in several that are merged."""
-        window = self._window
+        room = self._window - self._reply_size() - _MARGIN
         for _ in range(_SHRINKS + 1):
-            requests = self._plan(item, wanted, window)
+            requests = self._plan(item, wanted, room)
             if requests is None:
                 break
             if len(requests) > 1 and self._chat.options.context_window is None:
@@ -83,35 +84,30 @@ class ModelDiffJudge:
             refused = [o for o in outcomes if isinstance(o, Unusable) and o.status is Status.JUDGE_CONTEXT_TOO_LONG]
             if not refused:
                 return self._joined(item, wanted, outcomes)
-            # Never the same request again: what follows is smaller than what was refused.
-            largest = max(request.size for request in requests)
-            window = int(0.6 * min(window, largest + self._room(window), talk.context_limit or window))
             self._window = min(self._window, talk.context_limit or self._window)
+            # Never the same request again: what follows is smaller than the largest that was refused.
+            largest = max(request.size for request in requests)
+            room = min(int(0.6 * largest), self._window - self._reply_size() - _MARGIN)
         problem = "the answer and its context do not fit the model, however they are cut"
         return Unusable(status=Status.JUDGE_CONTEXT_TOO_LONG, problem=problem)
 
-    def _plan(self, item: Item, wanted: Sequence[Sentence], window: int) -> "list[_Request] | None":
-        """Cut the item into requests that fit; None when not even one sentence fits."""
+    def _plan(self, item: Item, wanted: Sequence[Sentence], room: int) -> "list[_Request] | None":
+        """Cut the item into requests of at most `room` tokens; None when not even one sentence fits."""
         fence = fence_for(item, self._salt)
-        max_tokens = self._room(window)
         whole = self._request(item, item.documents, item.sentences, wanted, fence)
-        room = window - max_tokens - _MARGIN
         if whole.size <= room:
-            return [replace(whole, max_tokens=max_tokens)]
-        bare = self._request(item, (), item.sentences[:1], wanted[:1], fence).size
-        left = room - bare
-        if left < 128:
+            return [whole]
+        left = room - self._request(item, (), item.sentences[:1], wanted[:1], fence).size
+        if left < _LEAST:
             return None
-        answer_budget = max(64, left // 3)
         requests = []
-        for shown in cut_sentences(item.sentences, answer_budget):
+        for shown in cut_sentences(item.sentences, left // 3):
             asked = [sentence for sentence in shown if sentence.is_checkable]
             if not asked:
                 continue
             used = self._request(item, (), shown, asked, fence).size
-            for documents in cut_documents(item.documents, max(64, room - used)):
-                request = self._request(item, documents, shown, asked, fence)
-                requests.append(replace(request, max_tokens=max_tokens))
+            for documents in cut_documents(item.documents, max(_LEAST // 2, room - used)):
+                requests.append(self._request(item, documents, shown, asked, fence))
         return requests
 
     def _request(
@@ -131,7 +127,7 @@ class ModelDiffJudge:
     async def _converse(self, item: Item, request: "_Request", talk: "_Talk") -> Reading | Unusable:
         """Ask, and once more if the reply can't be used; what was missing is asked for alone."""
         reading: Reading | None = None
-        wanted, messages, max_tokens = request.wanted, request.messages, request.max_tokens
+        wanted, messages, max_tokens = request.wanted, request.messages, self._reply_size()
         for is_last in (False, True):
             outcome = await self._ask(item, request, wanted, messages, max_tokens, talk)
             if isinstance(outcome, Unusable):
@@ -198,10 +194,10 @@ class ModelDiffJudge:
         readings = [outcome for outcome in outcomes if isinstance(outcome, Reading)]
         return readings[0] if len(readings) == 1 else merge_windows(readings, wanted, item)
 
-    def _room(self, window: int) -> int:
+    def _reply_size(self) -> int:
         """Return how many tokens a reply may have; in a small window no more than a quarter of it."""
         configured = self._chat.options.max_tokens
-        return configured if configured * 2 <= window else max(128, window // 4)
+        return configured if configured * 2 <= self._window else max(128, self._window // 4)
 
     def _verdict(
         self,
@@ -233,7 +229,6 @@ class _Request:
     wanted: tuple[Sentence, ...]
     messages: tuple[Message, ...] = ()
     size: int = 0
-    max_tokens: int = 0  # for the reply
 
 
 @dataclass(slots=True)

@@ -47,10 +47,61 @@ _ADDRESSES_JUDGE = re.compile(
     re.I | re.X | re.M,
 )
 
+# At least one of these is in every text that the pattern above finds.
+_HINTS = (
+    *(
+        "ignor",
+        "disregard",
+        "forget",
+        "override",
+        "bypass",
+        "vergiss",
+        "missacht",
+        "oublie",
+        "olvida",
+        "esquec",
+        "esqueç",
+    ),
+    *(
+        "dimentica",
+        "игнорир",
+        "забудь",
+        "忽略",
+        "无视",
+        "忘",
+        "無視",
+        "تجاهل",
+        "evaluat",
+        "judge",
+        "grader",
+        "assessor",
+    ),
+    *(
+        "reviewer",
+        "prüfer",
+        "bewerter",
+        "évaluateur",
+        "evaluador",
+        "supported",
+        "faithfulness",
+        "alignment",
+        "preferred",
+    ),
+    *("score", "system", "assistant", "<|", "inst]", "you are"),
+)
+
 
 def addresses_judge(text: str) -> bool:
     """Tell whether a text speaks to whoever judges it; a security manual may quote such words and mean no harm."""
-    return bool(_ADDRESSES_JUDGE.search(text))
+    lowered = text.lower()
+    for hint in _HINTS:
+        at = lowered.find(hint)
+        while at >= 0:
+            # Looking only around the hints makes this a hundred times cheaper on ordinary text.
+            if _ADDRESSES_JUDGE.search(text, max(0, at - 90), at + 160):
+                return True
+            at = lowered.find(hint, at + 1)
+    return False
 
 
 def states_absence(text: str) -> bool:

@@ -12,7 +12,6 @@ from enricher.trace import Document, Item, Sentence
 _SHORT_ID = re.compile(r"[A-Za-z][\w-]{0,15}")
 _OUR_TAG = re.compile(r"<(?=/?\s*(?:documents?|question|answer|context|system|task)\b)", re.I)
 _OUR_ID = re.compile(r"\[((?:[\w-]{1,16}\.)?s\d{1,4}|-)\]")
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,12 +88,13 @@ def document_labels(documents: Sequence[Document]) -> dict[str, str]:
 
 def harmless(text: str) -> str:
     """Escape what looks like a tag of ours; a reader unescapes it, so that quotes still verify."""
-    return clean(_OUR_TAG.sub("&lt;", text))
+    return clean(_OUR_TAG.sub("&lt;", text) if "<" in text else text)
 
 
 def _in_one_line(text: str) -> str:
     # On one line no text can pretend to be the next numbered sentence.
-    return harmless(_OUR_ID.sub(r"(\1)", _SPACE.sub(" ", text).strip()))
+    line = " ".join(text.split())
+    return harmless(_OUR_ID.sub(r"(\1)", line) if "[" in line else line)
 
 
 def _attribute(text: str) -> str:

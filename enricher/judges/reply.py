@@ -139,7 +139,8 @@ def one_text(value: Any, limit: int = 2000) -> str:
 
 def clean(text: str) -> str:
     """Replace what no database or HTTP body takes: lone surrogates and NUL."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    whole = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return whole.replace("\0", "")
 
 
 def _only_verdict(text: str, keys: Collection[str]) -> ReplyObject | Unusable:

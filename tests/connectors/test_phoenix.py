@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from connectors.formats import raw_trace
 from connectors.otlp import send
 from connectors.phoenix import PhoenixConnector
 from enricher.errors import SetupError
 from enricher.phoenix_server import PhoenixServer
+from enricher.steps.extraction import extract
 from enricher.trace import RawTrace, Rejection, RejectReason, ReportFilter, Span, SpanFilter, SpanKind, TraceQuery
 from enricher.verdict import Annotation, DeliveryState
 from tests.conftest import ADMIN_SECRET
-from tests.servers.phoenix import PhoenixPlatform, rag_trace
+from tests.servers.phoenix import PhoenixPlatform, rag_trace, recorded
 
 CASES = {
     case["id"]: case
@@ -254,6 +256,44 @@ async def test_a_growing_trace_is_marked_and_explicit_ids_only_by_option(phoenix
         refs = [ref async for ref in cautious.find(explicit)]
         assert [value.still_running for value in await pulled(cautious, refs)] == [True]
         assert [value.still_running for value in await pulled(eager, refs)] == [False]
+
+
+async def test_recorded_traces_read_the_same_through_phoenix_as_from_their_files(phoenix):
+    # One a family: Phoenix renumbers lists, splits JSON attributes and adds its own reading of gen_ai attributes.
+    names = (
+        "awkward-attribute-count-limit-60docs",
+        "awkward-orphan-children-no-root",
+        "dspy-react",
+        "genai-openai-execute-tool",
+        "google-adk-native",
+        "haystack-rag",
+        "langchain-citations-numeric",
+        "langchain-retriever-error-fallback",
+        "langgraph-tool-error",
+        "llamaindex-llmrerank",
+        "openai-chat-tool-message-only",
+        "vercel-ai-tools-raw",
+    )
+    traces = [recorded(name) for name in names]
+    await phoenix.seed(*traces)
+    connector = phoenix.connector(open_parent_s=60.0)
+    async with _closing(connector):
+        refs = [ref async for ref in connector.find(TraceQuery(rule="test"))]
+        results = {value.ref.trace_id: value for value in await pulled(connector, refs)}
+    for sent in traces:
+        value = results[sent[0].trace_id]
+        assert not value.still_running
+        assert {(s.span_id, s.parent_id, s.name, s.start_time, s.end_time, s.status) for s in value.spans} == {
+            (s.span_id, s.parent_id, s.name, s.start_time, s.end_time, s.status) for s in sent
+        }
+        assert items(extract(value)) == items(extract(raw_trace(tuple(sent))))
+
+
+def items(extraction) -> list:
+    return [
+        (item.question, item.answer, item.annotate_span_id, [(d.id, d.text) for d in item.documents], item.flags)
+        for item in extraction.items
+    ]
 
 
 @pytest.fixture

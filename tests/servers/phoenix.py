@@ -1,7 +1,5 @@
 """Fill a real Phoenix with traces and reports, and read what is on it, the way a person or another program would."""
 
-import gzip
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,10 +9,11 @@ from typing import Any
 
 import httpx
 
+from connectors.formats import read_file
 from connectors.otlp import send, shifted, wait_until_visible
 from connectors.phoenix import PhoenixConnector
 from enricher.phoenix_server import PhoenixServer
-from enricher.trace import Span, SpanEvent, SpanId, SpanKind, TraceId
+from enricher.trace import Span, SpanId, SpanKind, TraceId
 
 CORPUS = Path(__file__).parents[1] / "traces" / "otel"
 AN_HOUR_AGO = timedelta(hours=1)
@@ -132,29 +131,5 @@ def new_span_id() -> SpanId:
 
 def recorded(name: str, *, ended: datetime | None = None) -> list[Span]:
     """Return a recorded trace of the corpus, moved in time to end an hour ago."""
-    path = next(CORPUS.glob(f"{name}.json*"))
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
-        payload = json.load(file)
-    return shifted([_span(span) for span in payload["spans"]], newest=ended or datetime.now(UTC) - AN_HOUR_AGO)
-
-
-def _span(payload: dict[str, Any]) -> Span:
-    return Span(
-        trace_id=TraceId(payload["trace_id"]),
-        span_id=SpanId(payload["span_id"]),
-        parent_id=payload["parent_id"] and SpanId(payload["parent_id"]),
-        name=payload["name"],
-        start_time=_moment(payload["start_time_unix_nano"]),
-        end_time=_moment(payload["end_time_unix_nano"]),
-        status=payload["status"]["code"],
-        status_message=payload["status"]["message"] or "",
-        attributes=payload["attributes"],
-        events=tuple(SpanEvent(name=e["name"], attributes=e.get("attributes") or {}) for e in payload["events"]),
-        dropped_attributes=payload["dropped_attributes_count"],
-    )
-
-
-def _moment(nanoseconds: int) -> datetime:
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=rest // 1000)
+    (spans,) = read_file(next(CORPUS.glob(f"{name}.json*")))
+    return shifted(spans, newest=ended or datetime.now(UTC) - AN_HOUR_AGO)

@@ -55,7 +55,7 @@ class RunReport(Noun):
 
     run_id: str
     job: str
-    state: str  # finished, interrupted, dry_run
+    state: str  # finished, interrupted, failed, dry_run, skipped
     started: datetime
     finished: datetime | None = None
     window_start: datetime | None = None
@@ -88,7 +88,8 @@ class RunReport(Noun):
     @property
     def is_clean(self) -> bool:
         """Tell whether everything that was due is judged and written."""
-        return self.state == "finished" and not (
+        # A run that another process is doing is that process's to finish.
+        return self.state in ("finished", "dry_run", "skipped") and not (
             self.failed or self.unwritten or self.undelivered or self.left or self.problems
         )
 

@@ -11,11 +11,11 @@ def folder(name: str) -> Path:
     """Return the shipped folder `name`; a wheel carries it as `enricher/_NAME`, a checkout at its root.
 
     Raises:
-        SetupError: neither place has it, so the installation is damaged.
+        SetupError: the installation is damaged.
     """
-    # The checkout comes first: an editable install can leave a stale copy inside the package.
-    for candidate in (_PACKAGE.parent / name, _PACKAGE / f"_{name}"):
-        if candidate.is_dir() and (candidate.parent / "enricher").is_dir() or candidate.name.startswith("_"):
-            if candidate.is_dir():
-                return candidate
-    raise SetupError(f"the folder '{name}' is missing from this installation; reinstall trace-enricher")
+    # In site-packages a folder of that name could be anybody's; an editable install can leave a stale packaged copy.
+    is_checkout = (_PACKAGE.parent / "pyproject.toml").is_file()
+    found = _PACKAGE.parent / name if is_checkout else _PACKAGE / f"_{name}"
+    if not found.is_dir():
+        raise SetupError(f"the folder '{name}' is missing from this installation; reinstall trace-enricher")
+    return found

@@ -1,8 +1,6 @@
 """Read YAML and environment into frozen settings; refuse unknown keys and report every problem together."""
 
 import difflib
-import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -64,6 +62,8 @@ class PhoenixConnection(Section):
     timeout: Duration = timedelta(seconds=30)
     page_size: int = Field(default=1000, ge=1, le=1000)
     settle: Duration = timedelta(seconds=30)
+    open_parent: Duration = timedelta(minutes=15)
+    report_look_back: Duration = timedelta(days=90)
     max_metadata_bytes: int = Field(default=1_000_000, ge=1_000)
 
 
@@ -143,7 +143,6 @@ class Job(Section):
     policy: Policy = Policy()
     first_window: Duration = timedelta(hours=24)
     look_back: Duration = timedelta(minutes=30)
-    report_look_back: Duration = timedelta(days=7)
     give_up_after: Duration = timedelta(hours=24)
     annotation_prefix: str = ""
     additional_constraints: str = ""
@@ -196,18 +195,6 @@ class Settings(Section):
     report_url: str | None = None
     connections: dict[str, Connection] = Field(default_factory=lambda: {"phoenix": PhoenixConnection(kind="phoenix")})
     jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job()})
-
-    def fingerprint(self, job: Job) -> str:
-        """Hash what changes a job's verdicts, apart from prompt and model, which carry versions of their own."""
-        judged_by: dict[str, Any] = {
-            "risk_level": job.risk_level,
-            "constraints": job.additional_constraints,
-            "examples": job.examples,
-            "paths": job.paths.model_dump(),
-        }
-        if self.engine == "openai":
-            judged_by["openai"] = [self.openai.max_tokens, self.openai.seed, self.openai.context_window]
-        return hashlib.sha256(json.dumps(judged_by, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:

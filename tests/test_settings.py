@@ -124,9 +124,3 @@ def test_two_rules_of_one_name_are_refused(tmp_path):
     with pytest.raises(SetupError, match="two rules have the same name"):
         load(_written(tmp_path, "jobs: {n: {rules: [{name: s}, {name: s}]}}\n"), {})
 
-
-def test_constraints_and_risk_change_the_fingerprint():
-    settings = Settings()
-    job = settings.jobs["nightly"]
-    other = [job.model_copy(update={"risk_level": "high"}), job.model_copy(update={"additional_constraints": "x"})]
-    assert len({settings.fingerprint(j) for j in (job, *other)}) == 3

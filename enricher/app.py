@@ -1,0 +1,354 @@
+"""The composition root: the only module that knows implementations and puts them together."""
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from connectors.formats import raw_trace, read_file
+from connectors.phoenix import PhoenixConnector
+from enricher.choosing import Request
+from enricher.doctor import Check, check_connection, check_rules
+from enricher.errors import BadReply, EnricherError, SetupError
+from enricher.executors.local import LocalExecutor
+from enricher.judges.chat import Chat, ChatOptions
+from enricher.judges.diff import ModelDiffJudge
+from enricher.judges.local import LocalDiffJudge
+from enricher.pipeline import Pipeline, Recall, input_hash
+from enricher.progress import Reporter, Silent
+from enricher.prompts import list_prompts
+from enricher.prompts import load as load_prompt
+from enricher.prompts import verify as released_problems
+from enricher.records import judge_records, read_lines
+from enricher.report import RunReport
+from enricher.run import Plan, Run, RunResult
+from enricher.seams import Connector, Judge
+from enricher.settings import Connection, Job, Settings
+from enricher.steps.decision import PolicyRule
+from enricher.steps.extraction import ExtractionPaths, extract
+from enricher.steps.validation import validate
+from enricher.store import EvaluationKey, Store, Story
+from enricher.trace import Extraction, Item, TraceRef
+from enricher.verdict import Provenance, Route, Verdict
+
+
+@dataclass(kw_only=True, slots=True)
+class App:
+    """Everything a command needs, open. Use `async with await App.open(settings)`."""
+
+    settings: Settings
+    store: Store
+    connectors: Mapping[str, Connector]
+
+    @classmethod
+    async def open(cls, settings: Settings) -> Self:
+        """Open store and connections.
+
+        Raises:
+            SetupError: the store can't be opened, or a connection is configured wrongly.
+        """
+        connectors = {name: _connector(name, section) for name, section in settings.connections.items()}
+        return cls(settings=settings, store=await Store.open(settings.store), connectors=connectors)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_problem: object) -> None:
+        for connector in self.connectors.values():
+            await connector.aclose()
+        await self.store.aclose()
+
+    @contextlib.asynccontextmanager
+    async def plan(self, name: str) -> AsyncIterator[Plan]:
+        """Compose a job with its judges, which are closed at the end."""
+        job = self.settings.jobs.get(name)
+        if job is None:
+            raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
+        judges = [judge_for(self.settings, job, judge_name) for judge_name in job.judges]
+        try:
+            yield Plan(
+                name=name,
+                job=job,
+                connector=self.connectors[job.connection],
+                pipeline=Pipeline(
+                    judges=judges,
+                    recall=_recall(self.store),
+                    policy=PolicyRule(
+                        route=Route(job.policy.route),
+                        risk_level=job.risk_level,
+                        review_below=job.policy.review_below,
+                        review_failures=job.policy.review_failures,
+                    ),
+                    paths=ExtractionPaths(**job.paths.model_dump()),
+                    annotation_prefix=job.annotation_prefix,
+                    report_url=self.settings.report_url,
+                ),
+            )
+        finally:
+            for judge in judges:
+                await judge.aclose()
+
+    async def run(self, name: str, request: Request, progress: Reporter, stop: asyncio.Event) -> RunResult:
+        """Run one job now, unless another process is running it."""
+        async with self.plan(name) as plan, contextlib.AsyncExitStack() as stack:
+            executor = LocalExecutor(concurrency=self.settings.concurrency)
+            run = Run(plan, self.store, executor, request, progress, stop)
+            if request.dry_run:
+                return await run.rehearse()
+            hold = await stack.enter_async_context(self.store.hold(f"job:{name}"))
+            if not hold.is_held:
+                return _skipped(self.store, name, hold.grant.owner)
+            watching = asyncio.create_task(_stop_when(hold.lost, stop))
+            stack.callback(watching.cancel)
+            return await run.execute()
+
+
+async def _stop_when(lost: asyncio.Event, stop: asyncio.Event) -> None:
+    await lost.wait()
+    stop.set()
+
+
+def _skipped(store: Store, name: str, owner: str) -> RunResult:
+    warning = f"job {name} is being run by {owner}; this run did nothing"
+    report = RunReport(run_id="", job=name, state="skipped", started=store.clock(), warnings=(warning,))
+    return RunResult(report=report)
+
+
+def _connector(name: str, section: Connection) -> Connector:
+    return PhoenixConnector(
+        name=name,
+        base_url=section.base_url,
+        api_key=section.api_key.get_secret_value() if section.api_key else None,
+        timeout_s=section.timeout.total_seconds(),
+        page_size=section.page_size,
+        settle_s=section.settle.total_seconds(),
+        open_parent_s=section.open_parent.total_seconds(),
+        report_lookback_days=section.report_look_back / timedelta(days=1),
+        max_metadata_bytes=section.max_metadata_bytes,
+    )
+
+
+def judge_for(settings: Settings, job: Job, name: str, engine: str | None = None) -> Judge:
+    """Build a judge for a job."""
+    if (engine or settings.engine) == "local":
+        return LocalDiffJudge()
+    options = settings.openai
+    if not options.model:
+        raise SetupError("openai.model: name the model in the config, since the engine is openai")
+    prompt = load_prompt(
+        options.prompt,
+        folders=settings.prompt_folders,
+        additional_constraints=job.additional_constraints,
+        examples=job.examples,
+        risk_level=job.risk_level,
+    )
+    chat = Chat(
+        ChatOptions(
+            base_url=options.base_url,
+            model=options.model,
+            api_key=options.api_key,
+            max_tokens=options.max_tokens,
+            context_window=options.context_window,
+            timeout_s=options.timeout.total_seconds(),
+            attempts=options.attempts,
+            concurrency=options.concurrency,
+            seed=options.seed,
+            price_in=options.price_in,
+            price_cached=options.price_cached,
+            price_out=options.price_out,
+        )
+    )
+    return ModelDiffJudge(chat, prompt)
+
+
+def _recall(store: Store) -> Recall:
+    async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
+        key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
+        return await store.known_evaluation(key)
+
+    return recall
+
+
+@contextlib.contextmanager
+def _stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
+    """Set `stop` at the first SIGINT or SIGTERM: what is under way is finished. The second one ends at once."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def react() -> None:
+        if stop.is_set() and task is not None:
+            task.cancel()
+        stop.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, react)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+async def run_jobs(
+    settings: Settings, names: Sequence[str], request: Request, progress: Reporter | None = None
+) -> list[RunResult]:
+    """Run jobs one after the other; all of the config when none is named."""
+    unknown = [name for name in names if name not in settings.jobs]
+    if unknown:
+        raise SetupError(f"there is no job {', '.join(unknown)}; the config has {', '.join(settings.jobs)}")
+    stop = asyncio.Event()
+    results: list[RunResult] = []
+    async with await App.open(settings) as app:
+        with _stop_on_signals(stop):
+            for name in names or settings.jobs:
+                if not stop.is_set():
+                    results.append(await app.run(name, request, progress or Silent(), stop))
+    return results
+
+
+async def judge_file(
+    settings: Settings, source: Path, output: Path | None, name: str, engine: str | None, progress: Reporter
+) -> int:
+    """Judge the records of a file; return how many of them failed."""
+    if name != "diff":
+        raise SetupError(f"--judge: '{name}' is not known; use diff")
+    if engine not in (None, "local", "openai"):
+        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    lines = read_lines(source)
+    judge = judge_for(settings, Job(), name, engine)
+    failed = 0
+    try:
+        with contextlib.ExitStack() as stack:
+            out = stack.enter_context(output.open("w", encoding="utf-8")) if output else None
+            progress.stage("judging records")
+            is_local = judge.provenance.engine == "local"
+            async for row in judge_records(lines, judge, concurrency=1 if is_local else settings.concurrency):
+                failed += str(row["status"]).startswith(("JUDGE_", "INVALID"))
+                print(json.dumps(row, ensure_ascii=False), file=out)
+                progress.advance()
+    finally:
+        await judge.aclose()
+    return failed
+
+
+def extract_files(settings: Settings, files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Read exported traces and yield one row an item or rejection."""
+    jobs = list(settings.jobs.values())
+    paths = ExtractionPaths(**jobs[0].paths.model_dump()) if jobs else ExtractionPaths()
+    for file in files:
+        try:
+            groups = read_file(file)
+        except (BadReply, OSError) as error:
+            yield _unread(file, "unreadable", str(error))
+            continue
+        for trace in map(raw_trace, groups):
+            raw = extract(trace, paths)
+            extraction = validate(raw, trace)
+            for number, item in enumerate(extraction.items):
+                yield {"file": str(file), "valid": True, "reject_reason": None, **_read(item, extraction, number)}
+            for rejection in extraction.rejections:
+                found = _unread(file, str(rejection.reason), rejection.detail)
+                found |= {"trace_id": rejection.trace_id, "annotate_span_id": rejection.span_id}
+                # What was found all the same, so that a person can see what is missing.
+                for number, item in enumerate(raw.items):
+                    if item.annotate_span_id == rejection.span_id:
+                        found |= _read(item, raw, number)
+                yield found
+
+
+def _read(item: Item, extraction: Extraction, number: int) -> dict[str, Any]:
+    sources = [source for source in extraction.found_in if source.item == number]
+    return {
+        "trace_id": item.trace_id,
+        "question": item.question,
+        "documents": [{"id": d.id, "text": d.text, "span_id": d.span_id} for d in item.documents],
+        "answer": item.answer or None,
+        "answer_span_id": item.answer_span_id,
+        "annotate_span_id": item.annotate_span_id,
+        "flags": list(item.flags),
+        "found_in": [{"part": s.part, "span_id": s.span_id, "field": s.field} for s in sources],
+    }
+
+
+def _unread(file: Path, reason: str, detail: str) -> dict[str, Any]:
+    nothing = dict.fromkeys(("trace_id", "question", "answer", "answer_span_id", "annotate_span_id"))
+    found = {"file": str(file), "valid": False, "reject_reason": reason, "detail": detail}
+    return {**found, **nothing, "documents": [], "flags": [], "found_in": []}
+
+
+async def tell(settings: Settings, trace_id: str) -> Story:
+    """Return everything recorded about a trace."""
+    async with await Store.open(settings.store) as store:
+        story = await store.explain(trace_id)
+    if not (story.refs or story.evaluations or story.rejections):
+        raise SetupError(f"nothing is recorded about trace {trace_id} in {settings.store}; was it ever chosen?")
+    return story
+
+
+async def past_report(settings: Settings, run_id: str | None) -> RunReport:
+    """Return the report of a run; the newest when none is named."""
+    async with await Store.open(settings.store) as store:
+        found = await store.run(run_id) if run_id else next(iter(await store.runs(limit=1)), None)
+    if found is None:
+        raise SetupError(
+            f"there is no run {run_id} in {settings.store}" if run_id else f"no run yet in {settings.store}"
+        )
+    if found.report is None:
+        raise SetupError(f"run {found.id} is {found.state} and has no report yet")
+    return RunReport.model_validate(found.report)
+
+
+async def examine(settings: Settings) -> list[Check]:
+    """Check store, connections, judges and rules."""
+    async with await App.open(settings) as app:
+        checks = [Check(name=f"store {_without_password(settings.store)}", ok=True)]
+        reachable = {}
+        for name, connector in app.connectors.items():
+            checks.append(await check_connection(connector))
+            reachable[name] = checks[-1].ok
+        for name, job in settings.jobs.items():
+            try:
+                async with app.plan(name) as plan:
+                    judges = [judge.provenance.version for judge in plan.pipeline.judges]
+                    checks.append(Check(name=f"judges of job {name}", ok=True, facts={"versions": ", ".join(judges)}))
+                    if reachable[job.connection]:
+                        run = Run(plan, app.store, LocalExecutor(concurrency=1), Request(), Silent(), asyncio.Event())
+                        checks.append(await check_rules(run, plan))
+            except EnricherError as error:
+                checks.append(Check(name=f"job {name}", ok=False, problems=(str(error),)))
+    return checks
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('://')[0]}://***@{tail}" if at else url
+
+
+def prompt_rows(settings: Settings) -> list[dict[str, str]]:
+    """List prompts for people and machines."""
+    return [
+        {
+            "name": prompt.name,
+            "hash": prompt.sha256,
+            "state": "released" if prompt.is_released else "draft",
+            "notes": prompt.notes,
+        }
+        for prompt in list_prompts(settings.prompt_folders)
+    ]
+
+
+def prompt_text(settings: Settings, name: str) -> dict[str, str]:
+    """Return one prompt, with its variables unfilled."""
+    prompt = load_prompt(name, folders=settings.prompt_folders)
+    text = "\n\n".join(part for part in (prompt.system, prompt.context, prompt.task) if part)
+    return {"name": prompt.name, "fingerprint": prompt.fingerprint, "text": text}
+
+
+def verify_prompts(settings: Settings) -> list[str]:
+    """Return one sentence for each released prompt that was changed."""
+    return list(released_problems(settings.prompt_folders))

@@ -1,0 +1,306 @@
+"""The commands: parse, call, print. Nothing is decided here.
+
+Modules that cost time to import are imported by the command that needs them, so that `enricher --help` answers at once;
+this is the one place where the house allows that.
+"""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from enricher.errors import EnricherError, SetupError
+
+if TYPE_CHECKING:
+    from enricher.report import RunReport
+
+DONE, INCOMPLETE, OPERATOR = 0, 1, 2
+
+cli = typer.Typer(
+    name="enricher",
+    help="Compare RAG answers with the context that was retrieved, and write the diff back onto the trace.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+prompts_cli = typer.Typer(help="Prompt versions and their hashes.", no_args_is_help=True)
+cli.add_typer(prompts_cli, name="prompts")
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="YAML file; see config/default.yaml.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def main() -> None:
+    """Run the command line; what the operator must mend is one sentence and exit code 2."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    # httpx logs every request at INFO with its URL, which may hold trace ids.
+    try:
+        cli()
+    except SetupError as error:
+        sys.exit(_complain(error, OPERATOR))
+    except EnricherError as error:
+        sys.exit(_complain(error, INCOMPLETE))
+
+
+def _complain(error: EnricherError, code: int) -> int:
+    print(f"enricher: {error}", file=sys.stderr)
+    return code
+
+
+def _run(work: Coroutine[Any, Any, int]) -> None:
+    raise typer.Exit(asyncio.run(work))
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=None if isinstance(value, str) else 2))
+
+
+@cli.command()
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="End when done instead of keeping Phoenix up.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a Phoenix, send it sample RAG traces with user reports, enrich them, and show the diffs."""
+    from enricher.demo.show import run_demo
+
+    _run(run_demo(once=once, as_json=as_json))
+
+
+@cli.command()
+def run(
+    jobs: Annotated[list[str] | None, typer.Argument(help="Jobs of the config; all when none is named.")] = None,
+    config: ConfigFile = None,
+    since: Annotated[
+        str | None, typer.Option(help="Look back this far (24h, 7d) instead of from the watermark.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Start of the window, ISO time; UTC without offset.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="End of the window, ISO time; UTC without offset.")] = None,
+    trace: Annotated[list[str] | None, typer.Option(help="Only this trace id or URL; may be repeated.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Judge at most so many traces; the rest stays due.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be judged; write and store nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run jobs once, now; first finishes what an earlier run left."""
+    from enricher.app import run_jobs
+    from enricher.choosing import Request
+    from enricher.progress import progress_bar
+    from enricher.report import as_text, diff_view, show, to_json
+    from enricher.settings import load
+
+    request = Request(
+        start=_window_start(since, start), end=_instant("--to", end), trace_ids=tuple(trace or ()), limit=limit,
+        dry_run=dry_run,
+    )  # fmt: skip
+
+    async def work() -> int:
+        with progress_bar(enabled=not as_json) as progress:
+            results = await run_jobs(load(config), jobs or [], request, progress)
+        if as_json:
+            reports = [to_json(result.report) for result in results]
+            _print_json(reports[0] if len(reports) == 1 else reports)
+        else:
+            for result in results:
+                show(as_text(result.report))
+                for shown in result.shown:
+                    show(diff_view(shown.verdict, shown.item.question, shown.item.answer))
+        return _exit_code([result.report for result in results])
+
+    _run(work())
+
+
+def _exit_code(reports: "list[RunReport]") -> int:
+    return DONE if all(report.is_clean for report in reports) else INCOMPLETE
+
+
+def _window_start(since: str | None, start: str | None) -> datetime | None:
+    from enricher.settings import duration
+
+    if since is None:
+        return _instant("--from", start)
+    if start is not None:
+        raise SetupError("give either --since or --from, not both")
+    try:
+        back = duration(since)
+    except ValueError as error:
+        raise SetupError(f"--since: {error}") from error
+    assert isinstance(back, timedelta)  # a text gives that or raises
+    return datetime.now(UTC) - back
+
+
+def _instant(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise SetupError(f"{option}: '{text}' is no ISO time; write for example 2026-01-31T02:00") from error
+    # Without an offset it is UTC, whatever the time zone of the host.
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+@cli.command()
+def judge(
+    source: Annotated[
+        Path, typer.Argument(metavar="IN.jsonl", help="Records {id, question, documents, answer}; - for stdin.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here instead of to the terminal.")
+    ] = None,
+    judge_name: Annotated[str, typer.Option("--judge", help="Which judge.")] = "diff",
+    engine: Annotated[str | None, typer.Option(help="local or openai; as configured when not given.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Judge plain records, without any platform: one JSON line in, one out, in the same order."""
+    from enricher.app import judge_file
+    from enricher.progress import progress_bar
+    from enricher.settings import load
+
+    async def work() -> int:
+        with progress_bar(enabled=output is not None) as progress:
+            failed = await judge_file(load(config), source, output, judge_name, engine, progress)
+        return INCOMPLETE if failed else DONE
+
+    _run(work())
+
+
+@cli.command()
+def extract(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Exported traces.")],
+    config: ConfigFile = None,
+) -> None:
+    """Show what would be judged: one JSON line an item, from exported traces of any supported format."""
+    from enricher.app import extract_files
+    from enricher.settings import load
+
+    for row in extract_files(load(config), files):
+        print(json.dumps(row, ensure_ascii=False))
+
+
+@cli.command()
+def explain(
+    trace: Annotated[str, typer.Argument(help="A trace id, or the beginning of one.")],
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show everything recorded about one trace: why chosen, what was read, each verdict, what was written."""
+    from enricher.app import tell
+    from enricher.report import show
+    from enricher.settings import load
+    from enricher.story import as_json as story_json
+    from enricher.story import as_text as story_text
+
+    async def work() -> int:
+        story = await tell(load(config), trace)
+        if as_json:
+            _print_json(story_json(story))
+        else:
+            show(story_text(story))
+        return DONE
+
+    _run(work())
+
+
+@cli.command()
+def report(
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="Id of a run; the newest when not given.")] = None,
+    config: ConfigFile = None,
+    form: Annotated[str, typer.Option("--format", help="text, json or html.")] = "text",
+) -> None:
+    """Show a finished run again."""
+    from enricher.app import past_report
+    from enricher.report import as_html, as_text, show, to_json
+    from enricher.settings import load
+
+    if form not in ("text", "json", "html"):
+        raise SetupError(f"--format: '{form}' is not known; use text, json or html")
+
+    async def work() -> int:
+        found = await past_report(load(config), run_id)
+        if form == "json":
+            _print_json(to_json(found))
+        elif form == "html":
+            print(as_html(found))
+        else:
+            show(as_text(found))
+        return DONE
+
+    _run(work())
+
+
+@cli.command()
+def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Check config, credentials, reachability, and what the rules would match."""
+    from enricher.app import examine
+    from enricher.doctor import as_text
+    from enricher.report import show
+    from enricher.settings import load
+
+    async def work() -> int:
+        checks = await examine(load(config))
+        if as_json:
+            _print_json([check.model_dump(mode="json") for check in checks])
+        else:
+            show(as_text(checks))
+        return DONE if all(check.ok for check in checks) else OPERATOR
+
+    _run(work())
+
+
+@prompts_cli.command("list")
+def prompts_list(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """List prompt versions with their hashes."""
+    from enricher.app import prompt_rows
+    from enricher.settings import load
+
+    rows = prompt_rows(load(config))
+    if as_json:
+        _print_json(rows)
+        return
+    for row in rows:
+        print(f"{row['name']:<16} {row['hash'][:12]}  {row['state']}")
+
+
+@prompts_cli.command("show")
+def prompts_show(
+    name: Annotated[str, typer.Argument(help="Such as diff@v2.")], config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """Show one prompt as it is sent, before its variables are filled in."""
+    from enricher.app import prompt_text
+    from enricher.settings import load
+
+    found = prompt_text(load(config), name)
+    if as_json:
+        _print_json(found)
+    else:
+        print(found["text"])
+
+
+@prompts_cli.command("verify")
+def prompts_verify(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Check that no released prompt was changed."""
+    from enricher.app import verify_prompts
+    from enricher.settings import load
+
+    problems = verify_prompts(load(config))
+    if as_json:
+        _print_json(problems)
+    elif problems:
+        print("\n".join(problems))
+    else:
+        print("all released prompts are unchanged")
+    raise typer.Exit(OPERATOR if problems else DONE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Count what a run does; memory stays flat however many traces it takes."""
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from enricher.delivery import Deliveries
+from enricher.pipeline import Judgement, Outcome
+from enricher.report import Finding, RuleCount, RunReport
+from enricher.steps.rendering import explain, label
+from enricher.trace import Rejection, RejectReason, TraceRef
+from enricher.verdict import DiffResult, Status
+
+_LISTED = 100  # findings kept for the report
+_RANKS = {"contradicted": 4.0, "unsupported": 3.0, "partial": 2.0, "faithful": 1.0}
+
+
+class Counts:
+    """What happened so far in one run."""
+
+    def __init__(self) -> None:
+        self.rules: list[RuleCount] = []
+        self.problems: list[str] = []
+        self.chosen = 0
+        self.already_judged = 0
+        self.worst_judgement: Judgement | None = None
+        self._settled = 0
+        self._pulled = 0
+        self._deferred = 0
+        self._rejected: Counter[str] = Counter()
+        self._judged: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
+        self._scores: list[float] = [0.0, 0.0]  # number, total
+        self._in_review = 0
+        self._spent: list[float] = [0.0, 0.0, 0.0]  # cost, prompt tokens, completion tokens
+        self._numbers = itertools.count()
+        self._worst: list[tuple[float, int, Finding]] = []
+        self._worst_badness = -1.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one settled trace."""
+        self._settled += 1
+        self._pulled += all(r.reason is not RejectReason.TRACE_GONE for r in outcome.rejections)
+        self._deferred += outcome.is_deferred
+        self.add_rejections(outcome.rejections)
+        if outcome.crash:
+            self._failed["BUG"] += 1
+            self.problems.append(f"trace {outcome.ref.trace_id}: {outcome.crash}")
+        for judgement in outcome.judgements:
+            self._add_judgement(outcome.ref, judgement)
+
+    def add_read(self, rejections: Iterable[Rejection] = (), *, is_deferred: bool = False) -> None:
+        """Count one trace that was pulled and read, but not judged."""
+        self._settled += 1
+        self._pulled += 1
+        self._deferred += is_deferred
+        self.add_rejections(rejections)
+
+    def add_rejections(self, rejections: Iterable[Rejection]) -> None:
+        """Count rejections by reason."""
+        self._rejected.update(str(rejection.reason) for rejection in rejections)
+
+    def list(self, finding: Finding, badness: float = 0.0) -> None:
+        """Keep a finding for the report, if it is among the worst."""
+        # The least bad is on top of the heap and gives way; the running number keeps equals in order of arrival.
+        heapq.heappush(self._worst, (badness, -next(self._numbers), finding))
+        if len(self._worst) > _LISTED:
+            heapq.heappop(self._worst)
+
+    def _add_judgement(self, ref: TraceRef, judgement: Judgement) -> None:
+        verdict = judgement.verdict
+        self._judged[str(verdict.status)] += 1
+        self._in_review += bool(judgement.decision.reasons)
+        if not judgement.is_recalled:
+            usage = verdict.usage
+            spent = (usage.cost, usage.prompt_tokens, usage.completion_tokens)
+            self._spent = [a + b for a, b in zip(self._spent, spent, strict=True)]
+        if verdict.status.is_verdict:
+            self._labels[label(verdict)] += 1
+        else:
+            self._failed[str(verdict.status)] += 1
+        if verdict.score is not None:
+            self._scores = [self._scores[0] + 1, self._scores[1] + verdict.score]
+        badness = _badness(judgement)
+        self.list(_finding(ref, judgement), badness)
+        if badness > self._worst_badness:
+            self._worst_badness, self.worst_judgement = badness, judgement
+
+    def report(
+        self,
+        *,
+        run_id: str,
+        job: str,
+        state: str,
+        started: datetime,
+        finished: datetime,
+        window: tuple[datetime | None, datetime | None],
+        deliveries: Deliveries,
+    ) -> RunReport:
+        """Sum up."""
+        scored, total = self._scores
+        return RunReport(
+            run_id=run_id,
+            job=job,
+            state=state,
+            started=started,
+            finished=finished,
+            window_start=window[0],
+            window_end=window[1],
+            rules=tuple(self.rules),
+            chosen=self.chosen,
+            already_judged=self.already_judged,
+            pulled=self._pulled,
+            deferred=self._deferred,
+            rejected=dict(self._rejected),
+            judged=dict(self._judged),
+            scored=int(scored),
+            no_claims=self._judged[str(Status.NO_CLAIMS)],
+            failed=dict(self._failed),
+            mean_score=total / scored if scored else None,
+            labels=dict(self._labels),
+            written=deliveries.sent,
+            confirmed=deliveries.confirmed,
+            unwritten=deliveries.failed,
+            undelivered=deliveries.left,
+            in_review=self._in_review,
+            cost=self._spent[0],
+            prompt_tokens=int(self._spent[1]),
+            completion_tokens=int(self._spent[2]),
+            left=self.chosen - self._settled,
+            problems=tuple(self.problems),
+            warnings=tuple(_warning(rule) for rule in self.rules if not rule.taken),
+            findings=tuple(finding for _, _, finding in sorted(self._worst, reverse=True)),
+        )
+
+
+def _warning(rule: RuleCount) -> str:
+    why = "its sampling took none" if rule.found else "nothing in the window meets its conditions"
+    return f"0 of {rule.found} traces matched rule {rule.rule}: {why}"
+
+
+def _badness(judgement: Judgement) -> float:
+    """Order findings: contradictions before additions, before failures, before the rest; then by score."""
+    verdict = judgement.verdict
+    if not isinstance(verdict.result, DiffResult):
+        return 1.5
+    return _RANKS.get(label(verdict), 0.0) + (0.9 - 0.9 * verdict.score if verdict.score is not None else 0.0)
+
+
+def _finding(ref: TraceRef, judgement: Judgement) -> Finding:
+    verdict = judgement.verdict
+    return Finding(
+        trace_id=verdict.trace_id,
+        span_id=verdict.span_id,
+        project=ref.project,
+        judge=verdict.provenance.judge,
+        status=str(verdict.status),
+        label=label(verdict) if verdict.status.is_verdict else None,
+        score=verdict.score,
+        question=judgement.item.question,
+        summary=explain(verdict),
+        reported=bool(ref.reports),
+    )

@@ -1,0 +1,87 @@
+"""One trace from end to end, one line a step. Read this first.
+
+select ─► pull ─► extract ─► validate ─► judge ─► verify ─► decide ─► render ─► settle ─► deliver ─► report
+└─── run.py ──┘   └──────────────────── this module ───────────────────────┘   └─────── run.py ────────┘
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from enricher.seams import Judge
+from enricher.steps.decision import PolicyRule, decide
+from enricher.steps.extraction import ExtractionPaths, extract
+from enricher.steps.rendering import render
+from enricher.steps.segmentation import split_item
+from enricher.steps.validation import validate
+from enricher.steps.verification import verify
+from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
+from enricher.verdict import Annotation, Decision, Provenance, Verdict
+
+# Looks up a final verdict of the same judge version on the same input; None when it has to be judged.
+Recall = Callable[[TraceRef, Item, Provenance], Awaitable[Verdict | None]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """One item under one judge, ready to be settled."""
+
+    item: Item
+    verdict: Verdict
+    decision: Decision
+    annotations: tuple[Annotation, ...]
+    is_recalled: bool = False  # the verdict was known; no judge was called
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """All that came of one trace."""
+
+    ref: TraceRef
+    is_deferred: bool = False  # it still runs; looked at again by the next run
+    rejections: tuple[Rejection, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    crash: str | None = None  # a bug of ours on this trace; the others go on
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pipeline:
+    """What a job does to each trace; everything it needs is given, nothing is looked up."""
+
+    judges: Sequence[Judge]
+    recall: Recall
+    policy: PolicyRule = field(default_factory=PolicyRule)
+    paths: ExtractionPaths = field(default_factory=ExtractionPaths)
+    annotation_prefix: str = ""
+    report_url: str | None = None
+
+    async def enrich(self, trace: RawTrace) -> Outcome:
+        """Take one pulled trace to verdicts and intended annotations; nothing is written yet."""
+        if trace.still_running:
+            return Outcome(ref=trace.ref, is_deferred=True)
+        extraction = self.read(trace)
+        items = [split_item(item) for item in extraction.items]
+        judgements = [await self._judge(item, judge, trace.ref) for item in items for judge in self.judges]
+        return Outcome(ref=trace.ref, rejections=extraction.rejections, judgements=tuple(judgements))
+
+    def read(self, trace: RawTrace) -> Extraction:
+        """Find question, context and answer in the spans, and reject what can't be judged."""
+        return validate(extract(trace, self.paths), trace)
+
+    async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
+        known = await self.recall(ref, item, judge.provenance)
+        verdict = known or verify(await judge.judge(item), item)
+        decision = decide(verdict, self.policy)
+        annotations = render(
+            verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
+        )  # fmt: skip
+        return Judgement(
+            item=item, verdict=verdict, decision=decision, annotations=annotations, is_recalled=known is not None
+        )
+
+
+def input_hash(item: Item) -> str:
+    """Digest everything the judge sees of an item; the same input under the same judge version is judged once."""
+    seen = [item.question, item.answer, [(document.id, document.text) for document in item.documents], item.flags]
+    return hashlib.sha256(json.dumps(seen, ensure_ascii=True).encode()).hexdigest()[:32]

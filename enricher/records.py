@@ -1,0 +1,149 @@
+"""Judge plain records `{id, question, documents: [{id, text}], answer}` without any platform."""
+
+import asyncio
+import gzip
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, cast
+
+from enricher.errors import SetupError
+from enricher.seams import Judge
+from enricher.steps.segmentation import split_item
+from enricher.steps.validation import cleaned
+from enricher.steps.verification import verify
+from enricher.trace import Document, Item, SpanId, TraceId
+from enricher.verdict import DiffResult, Quote, Segment, Status, Verdict
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield numbered non-blank lines of a JSON Lines file, plain or gzip; `-` reads standard input."""
+    with _opened(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield number, line
+
+
+def _opened(path: Path) -> IO[str]:
+    if str(path) == "-":
+        return open(0, encoding="utf-8", closefd=False)
+    try:
+        if path.suffix == ".gz":
+            return cast(IO[str], gzip.open(path, "rt", encoding="utf-8"))
+        return path.open(encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"{path} can't be read: {error.strerror}") from error
+
+
+async def judge_records(
+    lines: Iterable[tuple[int, str]], judge: Judge, *, concurrency: int = 1
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield one row a record, in the order of the input, with at most `concurrency` under way."""
+    under_way: deque[asyncio.Task[dict[str, Any]]] = deque()
+    try:
+        for number, line in lines:
+            under_way.append(asyncio.ensure_future(judge_record(number, line, judge)))
+            if len(under_way) >= concurrency:
+                yield await under_way.popleft()
+        while under_way:
+            yield await under_way.popleft()
+    finally:
+        for task in under_way:
+            task.cancel()
+
+
+async def judge_record(number: int, line: str, judge: Judge) -> dict[str, Any]:
+    """Judge one line; whatever is wrong with it is said in its row, and the next one is judged all the same."""
+    try:
+        record = json.loads(line)
+        if not isinstance(record, dict):
+            raise ValueError("it is no JSON object")
+        item = cleaned(item_of(record))
+    except ValueError as error:
+        return _refused(None, Status.INVALID_TRACE, "unreadable", f"line {number} can't be read: {error}")
+    if not item.answer.strip():
+        return _refused(record.get("id"), Status.INVALID_TRACE, "no_answer", "there is no answer text")
+    if not item.documents:
+        return _refused(record.get("id"), Status.SKIPPED, "empty_retrieval", "there is no document with text")
+    item = split_item(item)
+    return {"id": record.get("id"), **row(verify(await judge.judge(item), item))}
+
+
+def item_of(record: Mapping[str, Any]) -> Item:
+    """Read a record.
+
+    Raises:
+        ValueError: names the field that is missing or of the wrong type.
+    """
+    answer, documents = record.get("answer"), record.get("documents")
+    if answer is not None and not isinstance(answer, str):
+        raise ValueError("answer must be a text")
+    if not isinstance(documents, list) or not all(isinstance(d, (dict, str)) for d in documents):
+        raise ValueError("documents must be a list of {id, text}")
+    read = [d if isinstance(d, dict) else {"text": d} for d in documents]
+    if any(not isinstance(d.get("text"), (str, type(None))) for d in read):
+        raise ValueError("the text of a document must be a text")
+    return Item(
+        trace_id=TraceId(str(record.get("id", ""))),
+        question=record.get("question") or None,
+        documents=tuple(
+            Document(id=str(d.get("id") or f"d{n}"), text=d.get("text") or "", citation_numbers=(n,))
+            for n, d in enumerate(read, 1)
+        ),
+        answer=answer or "",
+        annotate_span_id=SpanId(""),
+    )
+
+
+def _refused(identity: Any, status: Status, reason: str, explanation: str) -> dict[str, Any]:
+    said = {"id": identity, "status": str(status), "reason": reason, "explanation": explanation}
+    return {**said, "faithfulness_score": None, "segments": []}
+
+
+def row(verdict: Verdict) -> dict[str, Any]:
+    """Return the output line of a verdict: result fields, then what produced it."""
+    result = verdict.result
+    found: dict[str, Any] = {"status": str(verdict.status), "faithfulness_score": verdict.score}
+    if isinstance(result, DiffResult):
+        if result.faithful_probability is not None:
+            found["faithful_probability"] = round(result.faithful_probability, 4)
+        found |= {"segments": [segment_row(s) for s in result.segments], "summary": result.summary}
+    else:
+        found |= {"segments": [], "summary": verdict.failure or ""}
+    provenance = verdict.provenance
+    return found | {
+        "flags": list(verdict.flags),
+        "judge": provenance.judge,
+        "engine": provenance.engine,
+        "prompt": provenance.prompt,
+        "model": provenance.model_snapshot or provenance.model,
+        "usage": verdict.usage.model_dump(),
+    }
+
+
+def segment_row(segment: Segment) -> dict[str, Any]:
+    """Return one segment as `enricher judge` writes it; the best quote stands beside it."""
+    best: Quote | None = segment.evidence[0] if segment.evidence else None
+    found: dict[str, Any] = {
+        "segment_id": segment.segment_id,
+        "start": segment.start,
+        "end": segment.end,
+        "generated_text": segment.generated_text,
+        "alignment_status": str(segment.alignment_status),
+        "issue_type": str(segment.issue_type),
+        "supporting_context": best.text if best else None,
+        "document_id": best.document_id if best else None,
+        "context_start": best.start if best else None,
+        "context_end": best.end if best else None,
+        "explanation": segment.explanation,
+    }
+    if segment.score is not None:
+        found["score"] = round(segment.score, 4)
+    if len(segment.evidence) > 1:
+        found["further_evidence"] = [
+            {"document_id": q.document_id, "text": q.text, "start": q.start, "end": q.end} for q in segment.evidence[1:]
+        ]
+    if segment.flags:
+        found["flags"] = list(segment.flags)
+    return found

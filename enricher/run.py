@@ -1,0 +1,318 @@
+"""One run of one job: find, pull, judge and settle under an executor, deliver beside it, report."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from enricher.choosing import Choice, Chooser, Request
+from enricher.counting import Counts
+from enricher.delivery import Deliveries, deliver
+from enricher.errors import BadReply, SetupError, TryAgain
+from enricher.pipeline import Judgement, Outcome, Pipeline, input_hash
+from enricher.progress import Reporter
+from enricher.report import Finding, RuleCount, RunReport
+from enricher.seams import Connector, Executor
+from enricher.settings import Job, Rule
+from enricher.steps.rendering import names
+from enricher.steps.selection import merge
+from enricher.store import Evaluation, RefState, RunState, Settlement, Store, Taken, Watermark
+from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
+from enricher.verdict import Status
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_PAGE = 100  # traces pulled together
+_MOST_ATTEMPTS = 5  # runs that take up a trace whose judge is unavailable
+_LONGEST_WAIT_S = 120.0  # a platform that asks for more is asked again sooner; then its traces stay due
+# The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
+_TRANSIENT = {Status.JUDGE_UNAVAILABLE, Status.BUDGET_EXCEEDED}
+_STATES = {RunState.COMPLETED: "finished", RunState.INTERRUPTED: "interrupted", RunState.FAILED: "failed"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """A job with everything it needs, composed by the app."""
+
+    name: str
+    job: Job
+    connector: Connector
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunResult:
+    """The report; the judgements of traces that were asked for by name; and the worst one of all."""
+
+    report: RunReport
+    shown: tuple[Judgement, ...] = ()
+    worst: Judgement | None = None
+
+
+class Run:
+    """One run under way. `stop` may be set at any time: what is in flight is finished, the rest stays due."""
+
+    def __init__(
+        self, plan: Plan, store: Store, executor: Executor, request: Request, progress: Reporter, stop: asyncio.Event
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._executor = executor
+        self._request = request
+        self._progress = progress
+        self._stop = stop
+        self._chooser = Chooser(
+            name=plan.name, job=plan.job, connector=plan.connector, store=store, request=request
+        )  # fmt: skip
+        self._counts = Counts()
+        self._shown: list[Judgement] = []
+        self._run_id = ""
+        self._started = store.clock()
+        self._has_outage = False
+
+    async def execute(self) -> RunResult:
+        """Do all of it; an outage of the platform is in the report, and what it left is due in the next run.
+
+        Raises:
+            SetupError: the operator must mend something; what was settled before stays settled.
+        """
+        window = {"window_start": self._request.start, "window_end": self._request.end or self._started}
+        self._run_id = await self._store.start_run(self._plan.name, **window)
+        state, deliveries, reached = RunState.FAILED, Deliveries(), list[Watermark]()
+        try:
+            reached = await self._choose()
+            deliveries = await self._judge_and_deliver()
+            if self._stop.is_set():
+                state = RunState.INTERRUPTED
+            elif not self._has_outage:
+                state = RunState.COMPLETED
+        except asyncio.CancelledError:
+            state = RunState.INTERRUPTED
+            raise
+        finally:
+            report = self._report(_STATES[state], deliveries)
+            finishing = self._store.finish_run(
+                self._run_id,
+                state,
+                counters={"judged": report.judged, "rejected": report.rejected},
+                report=report.model_dump(mode="json"),
+                # Only a complete run moves on: after any other one the next run looks at the same window again.
+                watermarks=reached if state is RunState.COMPLETED else (),
+            )
+            await asyncio.shield(finishing)
+        return RunResult(report=report, shown=tuple(self._shown), worst=self._counts.worst_judgement)
+
+    async def match(self) -> list[RuleCount]:
+        """Find and sample without storing anything, and return what each rule takes."""
+        return [choice.count for choice in [await self._ask(rule) for rule in self._chooser.rules]]
+
+    async def rehearse(self) -> RunResult:
+        """Find and read what would be judged; store nothing, write nothing, call no model."""
+        chosen: dict[str, TraceRef] = {}
+        for rule in self._chooser.rules:
+            for ref in (await self._ask(rule)).refs:
+                chosen[ref.trace_id] = merge(chosen[ref.trace_id], ref) if ref.trace_id in chosen else ref
+        refs = sorted(chosen.values(), key=lambda ref: not ref.reports)[: self._request.limit]
+        self._counts.chosen = len(refs)
+        self._progress.stage("reading traces", len(refs))
+        async for got in self._plan.connector.pull(refs):
+            self._progress.advance()
+            if isinstance(got, Rejection):
+                self._counts.add(Outcome(ref=chosen[got.trace_id], rejections=(got,)))
+            elif got.still_running:
+                self._counts.add_read(is_deferred=True)
+            else:
+                extraction = self._plan.pipeline.read(got)
+                self._counts.add_read(extraction.rejections)
+                for item in extraction.items:
+                    self._counts.list(self._would_judge(item, got.ref))
+        return RunResult(report=self._report("dry_run", Deliveries()))
+
+    def _would_judge(self, item: Item, ref: TraceRef) -> Finding:
+        judges = ", ".join(judge.provenance.judge for judge in self._plan.pipeline.judges)
+        return Finding(
+            trace_id=item.trace_id,
+            span_id=item.annotate_span_id,
+            project=ref.project,
+            judge=judges,
+            status="WOULD_JUDGE",
+            question=item.question,
+            summary=f"{judges} of {len(item.documents)} documents, written to span {item.annotate_span_id}",
+            reported=bool(ref.reports),
+        )
+
+    # select
+
+    async def _choose(self) -> list[Watermark]:
+        """Record in the store every trace that the rules take, and return how far each rule has looked."""
+        reached = []
+        for rule in self._chooser.rules:
+            try:
+                choice = await self._ask(rule)
+            except (TryAgain, BadReply) as error:
+                self._outage(f"rule '{rule.name}' could not be asked: {error}")
+                continue
+            # Traces named by hand or window are judged again if anything about them or the judge has changed.
+            again = not self._request.is_by_watermark
+            intake = await self._store.take_in(self._plan.name, choice.refs, again=again)
+            self._counts.already_judged += intake.known
+            if self._request.is_by_watermark:
+                reached.append(
+                    Watermark(connection=self._plan.connector.name, rule=rule.name, reached=choice.reached)
+                )  # fmt: skip
+        return reached
+
+    async def _ask(self, rule: Rule) -> Choice:
+        self._progress.stage(f"finding traces: {rule.name}")
+        choice = await _patiently(partial(self._chooser.choose, rule, self._progress))
+        self._counts.rules.append(choice.count)
+        return choice
+
+    # pull, judge, settle, deliver
+
+    async def _judge_and_deliver(self) -> Deliveries:
+        try:
+            await _patiently(partial(self._plan.connector.prepare, names(self._plan.job.annotation_prefix)))
+        except (TryAgain, BadReply) as error:
+            self._counts.problems.append(f"the platform was not told the names and labels: {error}")
+        no_more = asyncio.Event()
+        connectors = {self._plan.connector.name: self._plan.connector}
+        delivering = asyncio.create_task(deliver(self._store, connectors, no_more=no_more))
+        try:
+            self._progress.stage("judging traces")
+            async for outcome in self._executor.map(self._handle, self._pulled()):
+                self._counts.add(outcome)
+                self._progress.advance()
+                if self._request.trace_ids:
+                    self._shown += outcome.judgements
+            self._progress.stage("delivering annotations")
+            await self._store.give_up_deferred(
+                self._plan.name, self._run_id, first_seen_before=self._started - self._plan.job.give_up_after
+            )
+            no_more.set()
+            deliveries = await delivering
+        finally:
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
+        self._counts.problems += [f"{name}: {problem}" for name, problem in deliveries.problems.items()]
+        return deliveries
+
+    async def _pulled(self) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
+        """Yield the due traces, pulled page by page; reported ones first."""
+        left = self._request.limit
+        while not self._stop.is_set() and left != 0:
+            page = await self._store.take_due(self._plan.name, self._run_id, min(_PAGE, left or _PAGE))
+            if not page:
+                return
+            left = None if left is None else left - len(page)
+            self._counts.chosen += len(page)
+            waiting = {taken.ref.trace_id: taken for taken in page}
+            try:
+                async for taken, got in self._pull(waiting):
+                    if self._stop.is_set():
+                        return
+                    yield taken, got
+            except (TryAgain, BadReply) as error:
+                self._outage(f"{len(waiting)} traces could not be pulled and stay due: {error}")
+                return
+
+    async def _pull(self, waiting: dict[TraceId, Taken]) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
+        """Pull until each waiting trace has come; after a failure only those still missing are asked for again."""
+        async for attempt in _retrying():
+            with attempt:
+                async for got in self._plan.connector.pull([taken.ref for taken in waiting.values()]):
+                    trace_id = got.trace_id if isinstance(got, Rejection) else got.ref.trace_id
+                    if (taken := waiting.pop(trace_id, None)) is not None:
+                        yield taken, got
+
+    async def _handle(self, pulled: tuple[Taken, RawTrace | Rejection]) -> Outcome:
+        """Judge and settle one trace; a bug on one trace costs the others nothing."""
+        taken, got = pulled
+        if isinstance(got, Rejection):
+            outcome = Outcome(ref=taken.ref, rejections=(got,))
+        else:
+            try:
+                outcome = await self._plan.pipeline.enrich(got)
+            except SetupError:
+                raise
+            except Exception as error:
+                log.exception("trace %s can't be handled", taken.ref.trace_id)
+                outcome = Outcome(ref=taken.ref, crash=f"{type(error).__name__}: {error}")
+        await self._store.settle(self._settlement(outcome, taken))
+        return outcome
+
+    def _settlement(self, outcome: Outcome, taken: Taken) -> Settlement:
+        state, reason = _state_after(outcome, taken.attempts)
+        return Settlement(
+            run_id=self._run_id,
+            job=self._plan.name,
+            ref=taken.ref,
+            evaluations=tuple(
+                Evaluation(
+                    item_key=judgement.item.key,
+                    input_hash=input_hash(judgement.item),
+                    verdict=judgement.verdict,
+                    annotations=judgement.annotations,
+                    review=judgement.decision.reasons,
+                    is_cached=judgement.is_recalled,
+                )
+                for judgement in outcome.judgements
+            ),
+            rejections=outcome.rejections,
+            state=state,
+            reason=reason,
+        )
+
+    # report
+
+    def _outage(self, problem: str) -> None:
+        self._has_outage = True
+        self._counts.problems.append(problem)
+        log.error("job %s: %s", self._plan.name, problem)
+
+    def _report(self, state: str, deliveries: Deliveries) -> RunReport:
+        return self._counts.report(
+            run_id=self._run_id,
+            job=self._plan.name,
+            state=state,
+            started=self._started,
+            finished=self._store.clock(),
+            window=(self._request.start, self._request.end or self._started),
+            deliveries=deliveries,
+        )
+
+
+def _state_after(outcome: Outcome, attempts: int) -> tuple[RefState, str]:
+    if outcome.is_deferred:
+        return RefState.DEFERRED, "still running"
+    if outcome.crash:
+        return (RefState.DUE if attempts < _MOST_ATTEMPTS else RefState.DONE), outcome.crash[:500]
+    transient = [j.verdict.status for j in outcome.judgements if j.verdict.status in _TRANSIENT]
+    if transient and attempts < _MOST_ATTEMPTS:
+        return RefState.DUE, str(transient[0])
+    if outcome.judgements:
+        return RefState.DONE, ""
+    return RefState.REJECTED, ", ".join(sorted({str(rejection.reason) for rejection in outcome.rejections}))
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.after if isinstance(error, TryAgain) else None
+    return min(asked, _LONGEST_WAIT_S) if asked is not None else wait_random_exponential(multiplier=0.5, max=30)(state)
+
+
+def _retrying() -> AsyncRetrying:
+    return AsyncRetrying(retry=retry_if_exception_type(TryAgain), stop=stop_after_attempt(5), wait=_wait, reraise=True)
+
+
+async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
+    """Call until it succeeds, as long as the platform asks to try again; its last word is raised."""
+    async for attempt in _retrying():
+        with attempt:
+            return await call()
+    raise AssertionError("tenacity raises the last error")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from connectors.http import Declined, Failing
-from connectors.langsmith_api import LangSmithApi, RunQuery
+from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
 from connectors.langsmith_find import OLDEST, Finder
 from connectors.langsmith_query import in_traces
 from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, span_from_run
@@ -41,6 +41,7 @@ class LangSmithConnector:
         queries_per_s: float = 1.0,
         calls_per_s: float = 20.0,
         write_concurrency: int = 8,
+        page_size: int = RUNS_PAGE,
         traces_per_pull: int = 50,
         runs_per_page: int = 100,
         settle_s: float = 10.0,
@@ -55,6 +56,8 @@ class LangSmithConnector:
         Args:
             queries_per_s: pace of run queries; LangSmith's documents disagree on what it allows.
             calls_per_s: pace of everything else, feedback above all.
+            page_size: traces in one answer, at most 1000 (100 on v1).
+            traces_per_pull: traces that are asked for and held in memory together.
             runs_per_page: runs with payloads in one answer, at most 1000 (100 on v1).
             settle_s: a trace counts as running for so long after its root has ended.
             open_run_s: how long a run without an end, or without its parent, holds its trace back.
@@ -70,7 +73,7 @@ class LangSmithConnector:
             query_rate=queries_per_s,
             call_rate=calls_per_s,
         )
-        self._finder = Finder(self._api, connection=name, now=now)
+        self._finder = Finder(self._api, connection=name, page_size=page_size, now=now)
         self._writer = Writer(
             self._api,
             extend_trace_retention=extend_trace_retention,
@@ -205,9 +208,9 @@ class LangSmithConnector:
         """Report the server, what the key may do, the projects, and whether feedback is billed."""
         facts: dict[str, str] = {"url": self._api.base_url, "retention": self._retention()}
         problems: list[str] = []
-        info = await self._api.info()
-        facts["version"] = str(info.get("version") or "unknown")
         try:
+            info = await self._api.info()
+            facts["version"] = str(info.get("version") or "unknown")
             projects = await self._api.projects(None)
             facts["projects"] = ", ".join(sorted(projects.values())) or "none"
             if projects:

@@ -126,7 +126,10 @@ class LangSmithApi:
         """Yield the rows of a listing that is paged by offset."""
         offset = 0
         while True:
-            rows = await self.get(path, {**(params or {}), "limit": PAGE, "offset": offset})
+            try:
+                rows = await self.get(path, {**(params or {}), "limit": PAGE, "offset": offset})
+            except Declined as error:
+                raise (self.absent(path) if error.status == 404 else error) from error
             if not isinstance(rows, list):
                 raise BadReply(f"{self.base_url} answered {type(rows).__name__} instead of a list at {path}")
             for row in rows:
@@ -134,6 +137,10 @@ class LangSmithApi:
             if len(rows) < PAGE:
                 return
             offset += len(rows)
+
+    def absent(self, path: str) -> SetupError:
+        """Say that the server has no such endpoint."""
+        return SetupError(f"{self.base_url} has no {path}; is the base URL that of LangSmith's API?")
 
     async def payload(self, url: str) -> Any:
         """Read a payload that lies behind a presigned URL; our key is not sent along."""
@@ -151,10 +158,14 @@ class LangSmithApi:
         raise TryAgain(said)  # 403 is a URL that ran out; the next pull gets a fresh one
 
     async def info(self) -> Mapping[str, Any]:
-        """Return what the server says of itself; nothing when it says nothing."""
+        """Return what the server says of itself; nothing when it says nothing sensible."""
         try:
             found = await self.get("/api/v1/info")
-        except (Declined, TryAgain, BadReply):
+        except (Declined, BadReply):
+            return {}
+        except Failing as error:
+            if error.status is None:  # too slow: everything else would be, too
+                raise
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -230,7 +241,7 @@ class LangSmithApi:
     async def _probed(self, project_ids: Sequence[str]) -> Generation:
         body = {"project_ids": list(project_ids[:1]), "page_size": 1, "selects": ["ID"]}
         try:
-            await self.post("/api/v2/runs/query", body, is_query=True)
+            _rows(await self.post("/api/v2/runs/query", body, is_query=True), "items")
         except (Declined, Failing) as error:
             if error.status in _ABSENT:
                 return Generation.V1

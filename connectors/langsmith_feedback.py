@@ -39,11 +39,6 @@ def why_unwritable(annotation: Annotation) -> str | None:
         )
     if annotation.score is not None and not math.isfinite(annotation.score):
         return f"the score {annotation.score} is not a finite number"
-    for what, value in (("run", annotation.span_id), ("trace", annotation.trace_id)):
-        try:
-            uuid.UUID(value)
-        except ValueError:
-            return f"'{value}' is not a {what} id; LangSmith's are UUIDs"
     return None
 
 

@@ -23,8 +23,9 @@ Run = Mapping[str, Any]
 class Finder:
     """Turns queries into refs, each trace once, oldest first."""
 
-    def __init__(self, api: LangSmithApi, *, connection: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, api: LangSmithApi, *, connection: str, page_size: int, now: Callable[[], datetime]) -> None:
         self._api = api
+        self._page_size = page_size
         self._connection = connection
         self._now = now
 
@@ -173,7 +174,9 @@ class Finder:
         self, query: TraceQuery, projects: Mapping[str, str], start: datetime, end: datetime, **conditions: Any
     ) -> RunQuery:
         selects = (*_FIELDS, "METADATA", "TAGS", "NAME") if query.stratum else _FIELDS
-        return RunQuery(project_ids=list(projects), start=start, end=end, selects=selects, **conditions)
+        return RunQuery(
+            project_ids=list(projects), start=start, end=end, selects=selects, page_size=self._page_size, **conditions
+        )
 
     def _windows(self, start: datetime | None, end: datetime | None) -> Iterable[tuple[datetime, datetime]]:
         """Cut a time range into windows that LangSmith accepts; without a start it reaches back as far as traces do."""

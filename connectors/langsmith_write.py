@@ -14,6 +14,8 @@ from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _RUNS_PER_LISTING = 50  # run ids in one URL
+_FEEDBACK = "/api/v1/feedback"
+_CONFIGS = "/api/v1/feedback-configs"
 _SECTIONS = ("needs_my_review", "needs_others_review", "archived")
 _log = logging.getLogger(__name__)
 
@@ -40,30 +42,26 @@ class Writer:
         self.notes: list[str] = []
 
     async def annotate(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
-        """Post a batch. When the platform turns away all of it (key, limit, outage), that is raised instead."""
-        stopped: list[EnricherError] = []  # the first refusal that concerns every item
-        deliveries = await asyncio.gather(*(self._written(one, stopped) for one in annotations))
-        if stopped and not any(one.state in (DeliveryState.SENT, DeliveryState.FAILED) for one in deliveries):
-            raise stopped[0]
+        """Post a batch. When the platform failed before any item was settled, that is raised instead."""
+        troubles: list[EnricherError] = []
+        deliveries = await asyncio.gather(*(self._written(one, troubles) for one in annotations))
+        if troubles and not any(one.state in (DeliveryState.SENT, DeliveryState.FAILED) for one in deliveries):
+            raise troubles[0]
         return deliveries
 
-    async def _written(self, annotation: Annotation, stopped: list[EnricherError]) -> Delivery:
+    async def _written(self, annotation: Annotation, troubles: list[EnricherError]) -> Delivery:
         if reason := why_unwritable(annotation):
             return _delivery(annotation, DeliveryState.FAILED, reason)
         async with self._turns:
-            if stopped:
-                return _delivery(annotation, DeliveryState.RETRY, f"not sent: {stopped[0]}")
+            if stop := next((one for one in troubles if _concerns_all(one)), None):
+                return _delivery(annotation, DeliveryState.RETRY, f"not sent: {stop}")
             try:
                 await self._put(annotation)
             except Declined as error:
                 return self._declined(annotation, error)
-            except Failing as error:
-                return _delivery(annotation, DeliveryState.RETRY, str(error))
-            except (TryAgain, SetupError) as error:
-                stopped.append(error)
-                return _delivery(annotation, DeliveryState.RETRY, str(error))
-            except BadReply as error:
+            except (TryAgain, SetupError, BadReply) as error:
                 # Taken or not: the id makes a repeat harmless.
+                troubles.append(error)
                 return _delivery(annotation, DeliveryState.RETRY, str(error))
         return _delivery(annotation, DeliveryState.SENT, at=self._now())
 
@@ -79,12 +77,21 @@ class Writer:
             now=self._now(),
         )
         try:
-            await self._api.post("/api/v1/feedback", fields)
+            _object(await self._api.post(_FEEDBACK, fields))
         except Declined as error:
+            if error.status == 404 and error.detail.lower() in ("", "not found"):
+                await self._ensure_feedback()
             if error.status != 409:
                 raise
             # Some servers replace a feedback that is posted again under its id, others answer 409 and want an edit.
-            await self._api.patch(f"/api/v1/feedback/{fields['id']}", edit(fields))
+            await self._api.patch(f"{_FEEDBACK}/{fields['id']}", edit(fields))
+
+    async def _ensure_feedback(self) -> None:
+        """Tell a missing endpoint from a missing run, where the 404 doesn't say which it is."""
+        try:
+            await self._api.get(_FEEDBACK, {"limit": 1})
+        except Declined as error:
+            raise (self._api.absent(_FEEDBACK) if error.status == 404 else error) from error
 
     def _declined(self, annotation: Annotation, error: Declined) -> Delivery:
         if error.status != 404:
@@ -101,7 +108,7 @@ class Writer:
         found: dict[str, Mapping[str, Any]] = {}
         for at in range(0, len(runs), _RUNS_PER_LISTING):
             params = {"run": runs[at : at + _RUNS_PER_LISTING], "key": keys}
-            async for row in self._api.listing("/api/v1/feedback", params):
+            async for row in self._api.listing(_FEEDBACK, params):
                 found[str(row.get("id"))] = row
         return [self._confirmed(one, found.get(feedback_id(one))) for one in annotations]
 
@@ -117,8 +124,10 @@ class Writer:
         for name, labels in names.items():
             wanted = {"feedback_key": name, "feedback_config": config_for(name, labels), "is_lower_score_better": False}
             try:
-                await self._api.post("/api/v1/feedback-configs", wanted)
+                _object(await self._api.post(_CONFIGS, wanted))
             except Declined as error:
+                if error.status == 404:
+                    raise self._api.absent(_CONFIGS) from error
                 if error.status not in (400, 409):
                     raise
                 note = f"the feedback config of '{name}' differs from ours and is left as it is: {error.detail}"
@@ -167,7 +176,7 @@ class Writer:
         rubric = [{"feedback_key": key, "description": f"Do you agree with '{key}'?"} for key in keys]
         wanted = {"name": name, "rubric_instructions": instructions, "rubric_items": rubric}
         wanted["description"] = "Answers whose comparison with their context needs a person."
-        made = await self._api.post("/api/v1/annotation-queues", wanted, is_repeatable=False)
+        made = _object(await self._api.post("/api/v1/annotation-queues", wanted, is_repeatable=False))
         return str(made["id"])
 
     async def _queued(self, queue_id: str) -> tuple[set[str], bool]:
@@ -179,7 +188,7 @@ class Writer:
                 cursor: str | None = ""
                 while cursor is not None:
                     params = {"status": section, "page_size": PAGE, **({"cursor": cursor} if cursor else {})}
-                    page = await self._api.get(path, params)
+                    page = _object(await self._api.get(path, params))
                     held |= {str(item["run_id"]) for item in page.get("items") or () if item.get("run_id")}
                     cursor = page.get("next_cursor") or None
         except (Declined, Failing) as error:
@@ -188,6 +197,17 @@ class Writer:
             rows = self._api.listing(f"/api/v1/annotation-queues/{queue_id}/runs")
             return {str(row.get("id")) async for row in rows}, True
         return held, False
+
+
+def _concerns_all(error: EnricherError) -> bool:
+    """Tell whether a failure would meet every other item too: key, limit, outage; not one broken answer."""
+    return isinstance(error, SetupError | TryAgain) and not isinstance(error, Failing)
+
+
+def _object(reply: Any) -> Mapping[str, Any]:
+    if not isinstance(reply, Mapping):
+        raise BadReply(f"LangSmith answered {type(reply).__name__} instead of an object")
+    return reply
 
 
 def _delivery(annotation: Annotation, state: DeliveryState, reason: str = "", at: datetime | None = None) -> Delivery:

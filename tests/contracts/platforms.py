@@ -3,15 +3,18 @@
 A platform joins the suite with one class here, a fixture that yields it and a line in each of the two tables.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from connectors.langsmith import LangSmithConnector
 from connectors.phoenix import PhoenixConnector
 from enricher.seams import Connector
 from enricher.trace import TraceQuery, TraceRef
 from enricher.verdict import Annotation
+from tests.servers.langsmith.platform import LangSmithPlatform
 from tests.servers.phoenix import PhoenixPlatform, rag_trace
 
 
@@ -99,6 +102,53 @@ class PhoenixInContract:
     async def delete(self, seeded: Seeded) -> None:
         """Delete the trace."""
         await self.phoenix.delete_trace(seeded.trace_id)
+
+
+@dataclass
+class LangSmithInContract:
+    """The LangSmith stand-in under the contract, filled through the real SDK."""
+
+    langsmith: LangSmithPlatform
+
+    @property
+    def project(self) -> str:
+        """Name the project of this test."""
+        return self.langsmith.project
+
+    def connector(self, *, small_pages: bool = False) -> Connector:
+        """Return a connector to the stand-in."""
+        return self.langsmith.connector(page_size=2 if small_pages else 1000)
+
+    async def seed(self, count: int) -> Sequence[Seeded]:
+        """Send traces of three runs."""
+        starts = [datetime.now(UTC) - timedelta(minutes=60 + count - n) for n in range(count)]
+        roots = [await asyncio.to_thread(self.langsmith.trace, started=started) for started in starts]
+        return [Seeded(trace_id=str(root.trace_id), span_id=str(root.id)) for root in roots]
+
+    async def annotate_as_person(self, seeded: Seeded, *, name: str, label: str, score: float) -> None:
+        """Give feedback on the root run."""
+        await asyncio.to_thread(self.langsmith.report, seeded.span_id, name, value=label, score=score)
+
+    async def annotations_on(self, seeded: Seeded) -> Sequence[Written]:
+        """Return the feedback on the root run."""
+        return [
+            Written(
+                name=one["key"],
+                label=one["value"]["label"] if isinstance(one["value"], dict) else one["value"],
+                score=one["score"],
+                by_person=one["feedback_source"]["metadata"].get("product") != "trace-enricher",
+            )
+            for one in self.langsmith.service.feedback_of(seeded.span_id)
+        ]
+
+    async def delete(self, seeded: Seeded) -> None:
+        """Delete the trace."""
+        self.langsmith.service.delete_trace(seeded.trace_id)
+
+
+def langsmith_at(base_url: str) -> Connector:
+    """Return a LangSmith connector to a server that fails."""
+    return LangSmithConnector(name="platform", base_url=base_url, api_key="k", timeout_s=0.5)
 
 
 def phoenix_at(base_url: str) -> Connector:

@@ -34,6 +34,8 @@ def store_feedback(state: State, fields: dict[str, Any], *, run_must_exist: bool
     now = state.clock.now()
     _check(state, fields)
     run_id = fields.get("run_id")
+    if run_id and not _is_uuid(str(run_id)):
+        raise invalid("run_id", "not a valid UUID")
     found = state.visible_run(str(run_id)) if run_id else None
     if run_id and found is None and run_must_exist:
         raise Refused(404, f"Run {run_id} not found")
@@ -217,6 +219,14 @@ def _check(state: State, fields: dict[str, Any]) -> None:
         raise invalid("score", f"outside the bounds of {key}: {low} to {high}")
     if config["type"] == "categorical" and score not in [one["value"] for one in config.get("categories") or []]:
         raise invalid("score", f"not a category of {key}")
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _extend(state: State, trace_id: str) -> None:

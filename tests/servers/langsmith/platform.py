@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import langsmith
 from langsmith.run_trees import RunTree
@@ -13,6 +13,7 @@ from connectors.langsmith import LangSmithConnector
 from enricher.verdict import Annotation
 from tests.servers.langsmith.server import StandIn
 
+Kind = Literal["retriever", "llm"]
 AN_HOUR_AGO = timedelta(hours=1)
 DOCUMENTS = ("Refunds are paid within 30 days.", "Shipping takes a week.")
 
@@ -106,7 +107,7 @@ class LangSmithPlatform:
         self.client.close()
 
     def _child(
-        self, root: RunTree, name: str, kind: str, begin: datetime, outputs: dict[str, Any], error: str | None
+        self, root: RunTree, name: str, kind: Kind, begin: datetime, outputs: dict[str, Any], error: str | None
     ) -> None:
         child = root.create_child(name=name, run_type=kind, inputs={"query": root.inputs["question"]}, start_time=begin)
         child.post()

@@ -104,6 +104,11 @@ class StandIn:
         """Take whole runs past the wire, for benchmarks only."""
         ingest.load(self.state, run_dicts)
 
+    def delete_trace(self, trace_id: str) -> None:
+        """Remove a trace, as a person does in the pages."""
+        for run_id in self.state.trace_runs.pop(trace_id, []):
+            del self.state.runs[run_id]
+
     def feedback_of(self, run_id: str) -> list[dict[str, Any]]:
         """Return what is stored as feedback on a run."""
         return self.state.feedback_of(run_id)

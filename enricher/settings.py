@@ -172,10 +172,12 @@ class OpenAISettings(Section):
     model: str = ""
     api_key_env: str = "OPENAI_API_KEY"
     api_key: SecretStr | None = None  # filled from the environment variable, never from the file
+    api_version: str | None = None
     prompt: str = "diff@v2"
     max_tokens: int = Field(default=2048, ge=64)
     context_window: int | None = Field(default=None, ge=512)
     timeout: Duration = timedelta(seconds=60)
+    deadline: Duration = timedelta(seconds=300)
     attempts: int = Field(default=4, ge=1, le=20)
     concurrency: int = Field(default=16, ge=1, le=1024)
     seed: int | None = None

@@ -36,6 +36,7 @@ _PATTERNS = tuple(
         rf"there\s+(?:is|are|was|were)\s+(?:no|not\s+any|n['’]t\s+any)\s+(?:(?:specific|explicit|clear)\s+)?{_NEWS}"
         rf"(?:\s+(?:in|within|from)\s+{_SOURCE})?(?:\s+(?:about|on|of|for|regarding|concerning|as\s+to|that))?",
         rf"\b(?:no|not\s+any)\s+{_NEWS}\s+(?:about|on|of|for|regarding|concerning)(?=.*\b(?:{_TOLD})\b)",
+        rf"(?<!\w)no\s+(?=\w+(?:\s+\w+){{0,5}}\s+(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b)",
         rf"\b(?:is|are|was|were)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?{_TOLD}\b(?:\s+(?:in|by|within|anywhere\s+in)\s+{_SOURCE})?",
         r"(?:die\s+dokumente|die\s+unterlagen|der\s+(?:text|kontext)|das\s+dokument|die\s+quellen?)\s+(?:erwähn\w+|nenn\w+|enth[aä]lt\w*|"
         r"sag\w+)\s+(?:kein\w*|nichts)(?:\s+(?:angaben?|informationen))?(?:\s+(?:zu[rm]?|über))?",
@@ -43,6 +44,7 @@ _PATTERNS = tuple(
         r"(?:los\s+documentos|el\s+(?:texto|contexto|documento))\s+no\s+(?:menciona|indica|contiene|especifica)\w*",
     )
 )
+_LEFT_OVER = re.compile(rf"\b(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b|\b(?:in|by|within)\s+{_SOURCE}\W*$", re.I)
 _OWN_VOICE = re.compile(r"\b(?:i|we|ich|wir|je|yo)\b", re.I)
 _ANSWERED = 0.75  # of the question's words in one place
 _MANY = 3
@@ -77,7 +79,7 @@ def read_absence(text: str) -> Absence | None:
 def _match(text: str) -> Absence | None:
     for pattern in _PATTERNS:
         if found := pattern.search(text):
-            rest = (text[: found.start()] + " " + text[found.end() :]).strip(" .!,;")
+            rest = _LEFT_OVER.sub(" ", text[: found.start()] + " " + text[found.end() :]).strip(" .!,;")
             topic = read(rest)
             has_topic = any(weight >= FULL for weight in topic.keys.values()) and not _OWN_VOICE.search(text[: found.start()])
             return Absence(topic if has_topic else None)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from enricher.grounding.comparison import Comparison, Likeness, compare
 from enricher.grounding.lexicon import EXCLUSIVE, OPPOSITES, read_pairs
 from enricher.grounding.polarity import compare_marks
-from enricher.grounding.quantities import Quantity
+from enricher.grounding.quantities import Bound, Quantity
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import FULL, LIGHT, key_of
@@ -57,8 +57,9 @@ class Alignment:
 
 _NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
 _ENOUGH_CONTEXT = 0.5
-_ALIGNED_SHARE = 0.55
+_ALIGNED_SHARE = 0.65
 _TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
+_PERMISSION = frozenset({key_of("allow"), key_of("prohibit")})
 
 
 def _opposites() -> dict[str, set[str]]:
@@ -90,13 +91,13 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
         covered += worth * credit
         if not credit:
             found.missing[key] = worth
-    resolved, opposites = _resolve_opposites(clause, source, found)
+    resolved = _resolve_opposites(clause, source, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0
     context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
     _align_values(clause, evidence, source, found, context)
     if weight and not weight < LIGHT:
-        _align_marks(clause, source, found, opposites)
+        _align_marks(clause, source, found, resolved)
     return found
 
 
@@ -116,28 +117,30 @@ def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
     return sum(worth for key, worth in keys.items() if key in pool) / weight if weight else 0.0
 
 
-def _resolve_opposites(clause: Clause, source: Source, found: Alignment) -> tuple[list[str], int]:
-    """Return the missing keys whose opposite the sentence holds, and how many of them turn its meaning round.
+def _resolve_opposites(clause: Clause, source: Source, found: Alignment) -> dict[str, str]:
+    """Return the missing keys whose opposite the sentence holds in the same place, with that opposite.
 
     Words that exclude what the sentence says are recorded as a clash.
     """
-    held = source.reading.all_keys
-    resolved: list[str] = []
-    turned = 0
+    if not found.missing:
+        return {}
+    other, _ = _counterpart(clause, source)
+    if other is None:
+        return {}
+    held = other.keys
+    resolved: dict[str, str] = {}
     for key in list(found.missing):
         opposite = next((o for o in _OPPOSITES.get(key, ()) if o in held and o not in clause.keys), None)
         opposite = opposite or _negated_form(key, held)
         if opposite:
-            # "closes at 16:45" and "open until 16:45" say the same.
-            turned += not (key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities))
-            resolved.append(key)
+            resolved[key] = opposite
             del found.missing[key]
             continue
-        other = next((o for o in _EXCLUSIVE.get(key, ()) if o in held and o not in clause.keys), None)
-        if other and found.missing.keys() != clause.keys.keys():
-            words = _spelled(clause, key), _spelled_in(source.reading, other)
-            found.clashes.append(Clash(Trouble.CONTRADICTED, _says(words[0], source, words[1]), found.place))
-    return resolved, turned
+        rival = next((o for o in _EXCLUSIVE.get(key, ()) if o in held and o not in clause.keys), None)
+        if rival and len(found.missing) < len(clause.keys):
+            text = _says(_spelled(clause, key), source, _spelled_in(source.reading, rival))
+            found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
+    return resolved
 
 
 def _negated_form(key: str, held: Iterable[str]) -> str | None:
@@ -177,7 +180,7 @@ def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Ali
             continue
         taken.add(best)
         matched += 1
-        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(clause, source, quantity):
+        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(clause, source, quantity, offered[best]):
             reason = f"{_says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
             found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
         elif comparison.likeness is Likeness.MORE_EXACT:
@@ -252,22 +255,24 @@ def _same_noun(quantity: Quantity, clause: Clause, other: Quantity, source: Sour
 _LIMIT_WORDS = re.compile(r"\b(?:max|min|limit|cap|ceiling|at\s+(?:least|most)|höchst|mindest|up\s+to|within|exceed|least|most)", re.I)
 
 
-def _is_limit_elsewhere(clause: Clause, source: Source, quantity: Quantity) -> bool:
+def _is_limit_elsewhere(clause: Clause, source: Source, claimed: Quantity, held: Quantity) -> bool:
     """Tell whether both sides name the limit, if not beside the number: "maximum bow ... 2.5 %"."""
-    if quantity.upper or quantity.dimension in ("workdays", "duration", "months"):
+    if claimed.upper or held.upper or claimed.dimension in ("workdays", "duration") or Bound.EXACT not in (claimed.bound, held.bound):
         return False
-    return quantity.bound.value == "exactly" and bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
+    return bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
 
 
-def _align_marks(clause: Clause, source: Source, found: Alignment, opposites: int) -> None:
+def _align_marks(clause: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
     """Compare what the clause asserts with the clause of the sentence that shares most with it."""
     other, shared = _counterpart(clause, source)
     weight = sum(clause.keys.values())
     if other is None or shared < _ALIGNED_SHARE * weight:
         return
-    for change in compare_marks(clause.marks, other.marks, opposites=opposites):
-        trouble = Trouble.CONTRADICTED if change.is_contradiction else Trouble.DISTORTED
-        found.clashes.append(Clash(trouble, f"{change.reason} ({source.document.id})", found.place))
+    if reason := _polarity_clash(clause, other, opposites):
+        found.clashes.append(Clash(Trouble.CONTRADICTED, f"{reason} ({source.document.id})", found.place))
+        return
+    for reason in compare_marks(clause.marks, other.marks):
+        found.clashes.append(Clash(Trouble.DISTORTED, f"{reason} ({source.document.id})", found.place))
     if other.marks.is_exclusive != clause.marks.is_exclusive and not clause.quantities:
         trouble, reason = (
             (Trouble.DISTORTED, "the answer says 'only', the evidence doesn't")
@@ -275,6 +280,27 @@ def _align_marks(clause: Clause, source: Source, found: Alignment, opposites: in
             else (Trouble.OMITTED, "the evidence limits it with 'only'")
         )
         found.clashes.append(Clash(trouble, f"{reason} ({source.document.id})", found.place))
+
+
+def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str]) -> str:
+    """Say how the clause asserts what its counterpart denies, or the other way round; empty if it doesn't."""
+    claimed, held = clause.marks, other.marks
+    if not claimed.denied and not held.denied and claimed.is_negated != held.is_negated:
+        return "the answer denies it" if claimed.is_negated else "the answer drops a negation"  # scripts without spaces
+    both_permit = None not in (claimed.permits, held.permits) and not claimed.is_hedged
+    if both_permit and claimed.permits is not held.permits:
+        return f"the answer {'allows' if claimed.permits else 'prohibits'} what the evidence doesn't"
+    for key in clause.keys if not both_permit else ():
+        if key in other.keys and (key in claimed.denied) != (key in held.denied):
+            return "the answer denies it" if key in claimed.denied else "the answer drops a negation"
+    for key, opposite in opposites.items():
+        if key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities):
+            continue  # "closes at 16:45" and "open until 16:45" say the same
+        if both_permit and key in _PERMISSION:
+            continue
+        if (key in claimed.denied) == (opposite in held.denied):
+            return f"the answer says the opposite: {_spelled(clause, key)}"
+    return ""
 
 
 def _counterpart(clause: Clause, source: Source) -> tuple[Clause | None, float]:

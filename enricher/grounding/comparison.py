@@ -160,7 +160,8 @@ def _compare_ranges(claimed: Quantity, low: tuple[float, ...], high: tuple[float
     if not high:
         is_end = _any_equal(claimed.values, low, share) or _any_equal(claimed.upper, low, share)
         return Comparison(Likeness.DISTORTED, "the evidence gives no range") if is_end else Comparison(Likeness.DIFFERENT)
-    same = _any_equal(claimed.values, low, share) and _any_equal(claimed.upper, high, share)
+    slack = claimed.precision * 2 if share > _EXACT_SHARE else 0.0  # a converted range is rounded at both ends
+    same = _any_equal(claimed.values, low, share, slack) and _any_equal(claimed.upper, high, share, slack)
     return _SAME if same else Comparison(Likeness.DIFFERENT)
 
 
@@ -174,8 +175,8 @@ def _compare_with_range(claimed: Quantity, low: tuple[float, ...], high: tuple[f
     return Comparison(Likeness.DIFFERENT)
 
 
-def _any_equal(left: tuple[float, ...], right: tuple[float, ...], share: float) -> bool:
-    return any(abs(a - b) <= share * max(abs(a), abs(b)) for a in left for b in right)
+def _any_equal(left: tuple[float, ...], right: tuple[float, ...], share: float, slack: float = 0.0) -> bool:
+    return any(abs(a - b) <= max(slack, share * max(abs(a), abs(b))) for a in left for b in right)
 
 
 def _compare_bounds(claimed: Quantity, evidence: Quantity) -> Comparison:

@@ -22,6 +22,7 @@ SUPPORTED_SHARE = 0.74  # of a clause; below it something was added
 FOREIGN_SHARE = 0.34  # of a claim; below it the documents don't speak of it
 _CANDIDATES = 5
 _FOR_CLAUSE = 2
+_NEARLY = 0.12  # a sentence that covers only so much less serves as well
 _SUM_CUE = re.compile(
     r"\b(?:total|totals|sum|altogether|together|combined|overall|in\s+all|insgesamt|zusammen|gesamt|summe|au\s+total|en\s+total|"
     r"in\s+totale)\b",
@@ -101,7 +102,7 @@ def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
     rivals = [
         a
         for a in alignments
-        if a.worst < best.worst and a.word_share >= best.word_share - 0.05 and a.value_share >= best.value_share
+        if a.worst < best.worst and a.word_share >= best.word_share - _NEARLY and a.value_share >= best.value_share
     ]
     return max(rivals, key=lambda a: a.rank, default=best)
 
@@ -166,7 +167,8 @@ def _whole_sentence_clashes(
     if swap := swapped_roles(claim, source.reading):
         text = f"'{swap[0]}' and '{swap[1]}' have changed places in the answer ({source.document.id})"
         clashes.append(Clash(Trouble.CONTRADICTED, text, main))
-    if share >= 0.5 and (names := replaced_name(claim, source.reading)):
+    unknown = frozenset(name for name in claim.names if not evidence.knows(name))
+    if unknown and share >= 0.5 and (names := replaced_name(claim, source.reading, unknown)):
         text = f"answer says {names[0]}, {source.document.id} says {names[1]}"
         clashes.append(Clash(Trouble.CONTRADICTED, text, main))
     known = claim.all_keys | (question.keys if question else frozenset())

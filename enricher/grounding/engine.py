@@ -1,7 +1,7 @@
 """The embedded engine: judge every checkable sentence of an answer against the documents, without model or network."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enricher.grounding.absence import decide_absence, read_absence
 from enricher.grounding.decision import decide
@@ -20,6 +20,7 @@ LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
 _CUT_CONTEXT = frozenset({CONTEXT_TRUNCATED, "dropped_attributes", "truncated_attributes"})
 _MAX_QUOTES = 3
+_READ_TOGETHER = 0.5  # of a short answer and its question that the evidence must cover
 _SHORT = 4  # words; a shorter answer is read with its question
 _YES = re.compile(r"\W*(?:yes|yep|yeah|correct|true|right|ja|oui|sí|si|sim|sì|はい|是的?|对)\b[\s,.!:–—-]*", re.I)
 _NO = re.compile(r"\W*(?:no|nope|incorrect|false|wrong|nein|non|não|いいえ|不是?)\b(?!\s*[.:]?\s*\d)[\s,.!:–—-]*", re.I)
@@ -103,9 +104,10 @@ def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: 
 
 def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Question) -> Decision | None:
     """Decide an answer of a few words, which is a claim only together with its question."""
-    for pattern, prefix in ((_YES, ""), (_NO, "not ")):
+    for pattern, is_yes in ((_YES, True), (_NO, False)):
         if (found := pattern.match(text)) and not any(w >= FULL for w in read(text[found.end() :]).keys.values()):
-            return decide(read(prefix + question.reading.text.rstrip(" ?？")), evidence)
+            asked = decide(read(question.reading.text.rstrip(" ?？")), evidence)
+            return asked if is_yes else _denied(asked)
     if len(reading.tokens) > _SHORT or question.keys & reading.all_keys or not reading.weight:
         return None
     own = decide(reading, evidence)
@@ -120,7 +122,17 @@ def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Que
     return own
 
 
-_READ_TOGETHER = 0.5
+def _denied(asked: Decision) -> Decision:
+    """Turn the decision on what was asked into the decision on "No"."""
+    status = asked.status
+    if status is AlignmentStatus.CONTRADICTED:
+        return replace(asked, status=AlignmentStatus.FULLY_SUPPORTED, issue=IssueType.NONE, explanation="", share=1.0)
+    if status is AlignmentStatus.FULLY_SUPPORTED:
+        text = "the documents say yes to what was asked"
+        return replace(asked, status=AlignmentStatus.CONTRADICTED, issue=IssueType.CONTRADICTED, explanation=text, share=0.0)
+    return replace(asked, status=AlignmentStatus.UNSUPPORTED, issue=IssueType.ADDED, is_certain=False)
+
+
 
 
 def _has_contradicted_abstention(segments: list[Segment]) -> bool:

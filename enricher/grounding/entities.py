@@ -1,18 +1,16 @@
 """Compare who does what: names put in place of others, and subjects and objects that changed places."""
 
-import re
 from collections.abc import Sequence
 
 from enricher.grounding.reading import Reading
 from enricher.grounding.tokens import FULL, Token
 
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|wird|wurde|worden|a\s+été|est|fue|ist)\b.{0,40}\b(?:by|von|par|por|da)\b", re.I)
+_BE = frozenset("is are was were be been being wird wurde worden est fue ist".split(" "))
+_BY = frozenset("by von par por da".split(" "))
 _SYMMETRIC = frozenset(
     "marri meet merg partner collabor border neighbour neighbor equal differ compar connect link relat agre cooper sibl divorc "
     "brother sister friend play tie draw and with betwe combin interact cours talk speak".split(" ")
 )
-_COMPARATIVE = re.compile(r"\b(?:than|als)\b", re.I)
-_VERB_ENDINGS = ("s", "ed", "en", "t", "ing")
 _MODALS = frozenset("must shall may can will should could might would to did does do has have had".split(" "))
 _IRREGULAR_VERBS = frozenset(
     "bought sold sued beat won lost led paid sent gave took made built found founded taught told met killed shot left hired "
@@ -20,88 +18,107 @@ _IRREGULAR_VERBS = frozenset(
 )
 
 
+_NEAR = 2  # content words on each side of a verb that are its subject and object
+
+
 def swapped_roles(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
     """Return the two words whose roles the claim exchanged, or None.
 
-    A word that both share is the pivot. What stands before it in one and after it in the other has changed its role,
+    A verb that both share is the pivot. What stands before it in one and after it in the other has changed its role,
     unless one of them is in the passive.
     """
-    shared = claim.all_keys & evidence.all_keys
-    if len(shared) < 3:
+    if len(claim.all_keys & evidence.all_keys) < _FEWEST_SHARED:
         return None
-    passive_differs = bool(_PASSIVE.search(claim.text)) != bool(_PASSIVE.search(evidence.text))
-    for pivot in _pivots(claim, shared):
-        left, right = _around(claim.tokens, pivot, shared)
-        other_left, other_right = _around(evidence.tokens, pivot, shared)
-        if passive_differs:
-            other_left, other_right = other_right, other_left
-        if not (left and right and other_left and other_right):
-            continue
-        crossed = set(left) & set(other_right), set(right) & set(other_left)
-        kept = set(left) & set(other_left), set(right) & set(other_right)
-        if crossed[0] and crossed[1] and not kept[0] and not kept[1]:
-            return _word(claim, left, crossed[0]), _word(claim, right, crossed[1])
+    for clause in claim.clauses:
+        for other in evidence.clauses:
+            if len(clause.keys.keys() & other.keys.keys()) < _FEWEST_SHARED:
+                continue
+            if crossed := _crossed(clause.tokens, other.tokens):
+                return _word(claim, crossed[0]), _word(claim, crossed[1])
     return None
 
 
-def _pivots(claim: Reading, shared: set[str]) -> list[str]:
-    compared = bool(_COMPARATIVE.search(claim.text))
-    found = []
-    for index, token in enumerate(claim.tokens):
-        if token.key not in shared or token.is_name or token.key in _SYMMETRIC or index == 0:
+def _crossed(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, str] | None:
+    theirs = {key: index for index, key in _pivots(evidence)}
+    for index, key in _pivots(claim):
+        if key not in theirs:
             continue
-        before = claim.tokens[index - 1].word
-        after = claim.tokens[index + 1].word if index + 1 < len(claim.tokens) else ""
-        is_verb = (
-            before in _MODALS
-            or token.word in _IRREGULAR_VERBS
-            or (token.word.endswith(("ed", "ing")) and before not in ("the", "a", "an", "of"))
-            or (token.word.endswith("s") and before not in ("the", "a", "an", "of", "and", "all") and after in _DETERMINERS)
-        )
-        if is_verb or (compared and (after == "than" or token.word.endswith("er"))):
-            found.append(token.key)
-    return found
+        left, right = _around(claim, index)
+        other_left, other_right = _around(evidence, theirs[key])
+        if _is_passive(claim, index) != _is_passive(evidence, theirs[key]):
+            other_left, other_right = other_right, other_left
+        subject, thing = left[-1:], right[:1]
+        if subject and thing and subject[0] in other_right and thing[0] in other_left:
+            if subject[0] not in other_left and thing[0] not in other_right:
+                return subject[0], thing[0]
+    return None
 
 
-_DETERMINERS = frozenset("the a an its his her their all every any this that to no him them".split(" "))
+def _pivots(tokens: Sequence[Token]) -> list[tuple[int, str]]:
+    return [(i, t.key) for i, t in enumerate(tokens) if 0 < i < len(tokens) - 1 and _is_pivot(tokens, i)]
 
 
-def _around(tokens: Sequence[Token], pivot: str, shared: set[str]) -> tuple[list[str], list[str]]:
-    places = [index for index, token in enumerate(tokens) if token.key == pivot]
-    if len(places) != 1:
-        return [], []
-    left = [t.key for t in tokens[: places[0]] if t.key in shared and t.weight >= FULL and not t.word.isdigit()]
-    right = [t.key for t in tokens[places[0] + 1 :] if t.key in shared and t.weight >= FULL and not t.word.isdigit()]
-    return left, right
+def _is_pivot(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether a token is a verb, or a comparison, with something on both sides."""
+    token, before, after = tokens[index], tokens[index - 1].word, tokens[index + 1].word
+    if token.is_name or not token.weight or token.key in _SYMMETRIC:
+        return False
+    if after == "than" or (before in ("more", "less") and "than" in [t.word for t in tokens[index + 1 : index + 3]]):
+        return True
+    if before in _ARTICLES:
+        return False
+    return (
+        before in _MODALS
+        or token.word in _IRREGULAR_VERBS
+        or token.word.endswith("ed")
+        or (token.word.endswith("s") and (after in _DETERMINERS or tokens[index + 1].is_name))
+    )
 
 
-def _word(claim: Reading, side: Sequence[str], keys: set[str]) -> str:
-    wanted = next(key for key in side if key in keys)
-    return next(claim.text[t.start : t.end] for t in claim.tokens if t.key == wanted)
+_FEWEST_SHARED = 3
+_ARTICLES = frozenset("the a an of and or all some".split(" "))
+_DETERMINERS = frozenset("the a an its his her their all every any this that him them".split(" "))
 
 
-def replaced_name(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
-    """Return a name of the claim and the one that stands in its place in the evidence, or None.
+def _is_passive(tokens: Sequence[Token], pivot: int) -> bool:
+    return any(t.word in _BY for t in tokens[pivot + 1 : pivot + 3]) or (
+        any(t.word in _BE for t in tokens[max(0, pivot - 3) : pivot]) and any(t.word in _BY for t in tokens[pivot:])
+    )
 
-    Both must stand beside the same word, so that "Anna leads the team" is held against "Paul leads the team" only.
+
+def _around(tokens: Sequence[Token], pivot: int) -> tuple[list[str], list[str]]:
+    """Return the keys nearest to a verb on each side, without those that stand on both."""
+    left = [t.key for t in tokens[:pivot] if t.weight >= FULL and not t.word.isdigit()]
+    right = [t.key for t in tokens[pivot + 1 :] if t.weight >= FULL and not t.word.isdigit()]
+    both = set(left) & set(right)
+    return [key for key in left if key not in both][-_NEAR:], [key for key in right if key not in both][:_NEAR]
+
+
+def _word(claim: Reading, key: str) -> str:
+    return next(claim.text[t.start : t.end] for t in claim.tokens if t.key == key)
+
+
+def replaced_name(claim: Reading, evidence: Reading, unknown: frozenset[str]) -> tuple[str, str] | None:
+    """Return a name that no document holds and the one that stands in its place in the evidence, or None.
+
+    Both must stand between the same words (or at the same end of the sentence), so that "Anna leads the team" is held
+    against "Paul leads the team" only.
     """
-    unknown = claim.names - evidence.all_keys
     others = evidence.names - claim.all_keys
-    if not unknown or not others:
+    if not others:
         return None
-    claimed = _name_neighbours(claim, unknown)
-    found = _name_neighbours(evidence, others)
-    for name, sides in claimed:
+    found = _name_places(evidence, others)
+    for name, sides in _name_places(claim, unknown):
         for other, other_sides in found:
-            if sides & other_sides:
+            if sides == other_sides and any(sides):
                 return name, other
     return None
 
 
-def _name_neighbours(reading: Reading, names: frozenset[str]) -> list[tuple[str, set[tuple[str, str]]]]:
-    """Return each run of the given names with the content word before and after it."""
+def _name_places(reading: Reading, names: frozenset[str]) -> list[tuple[str, tuple[str | None, str | None]]]:
+    """Return each run of the given names with the content word before and after it, None at the ends."""
     tokens = reading.tokens
-    runs: list[tuple[str, set[tuple[str, str]]]] = []
+    runs: list[tuple[str, tuple[str | None, str | None]]] = []
     index = 0
     while index < len(tokens):
         if tokens[index].key not in names:
@@ -112,6 +129,5 @@ def _name_neighbours(reading: Reading, names: frozenset[str]) -> list[tuple[str,
             index += 1
         before = next((t.key for t in reversed(tokens[:first]) if t.weight), None)
         after = next((t.key for t in tokens[index:] if t.weight), None)
-        sides = {(side, key) for side, key in (("before", before), ("after", after)) if key}
-        runs.append((reading.text[tokens[first].start : tokens[index - 1].end], sides))
+        runs.append((reading.text[tokens[first].start : tokens[index - 1].end], (before, after)))
     return runs

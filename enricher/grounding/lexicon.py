@@ -124,7 +124,8 @@ objection oppose opposition widerspruch einspruch opposition objeción
 store keep retain preserve aufbewahren lagern lagerung conserver stocker almacenar conservar guardar conservare
 protect protection safeguard schützen schutz protéger protection proteger protección proteggere
 safe secure safety security sicher sicherheit sûr sécurité seguro seguridad sicuro sicurezza
-danger dangerous hazard hazardous risk risky gefahr gefährlich risiko danger dangereux risque peligro peligroso riesgo pericolo rischio
+danger dangerous hazard hazardous gefahr gefährlich dangereux peligro peligroso pericolo
+risk risky risiko risque riesgo rischio
 water wasser eau agua acqua
 waterproof watertight wasserdicht étanche impermeable
 train zug züge treno tren
@@ -366,7 +367,6 @@ gold silver bronze copper aluminium steel iron
 breakfast lunch dinner
 father mother brother sister son daughter wife uncle aunt cousin grandfather grandmother nephew niece
 doctor nurse dentist surgeon
-weekly fortnightly monthly quarterly annually
 diesel petrol electric hybrid
 """
 
@@ -413,7 +413,32 @@ place within whole entire entirely complete completely full fully high low good 
 allow allows involve involves involved contain contains consist consists have having seem appear appears occur occurs
 happen happens result results lead leads cause causes form forms act acts serve serves purpose reason reasons aspect
 aspects process term terms level range order point side area way able pay count account yes apply applies located
-permitted permit entitled please answer question cost costs price far enter costing
+permitted permit entitled bring brought carry please answer question cost costs price far enter costing
+"""
+
+# Two words that mean one concept together: the key of the first becomes that of the word after the sign.
+PHRASES = """
+send back=return
+give back=return
+bring back=return
+take back=return
+money back=refund
+pay back=refund
+shut down=close
+set up=setup
+carry out=perform
+find out=discover
+point out=mention
+give up=abandon
+hand over=deliver
+put off=postpone
+call off=cancel
+take place=happen
+sign up=register
+log in=login
+go up=increase
+go down=decrease
+free charge=free
 """
 
 # Past forms that a stemmer doesn't reach.
@@ -436,6 +461,12 @@ criteria=criterion phenomena=phenomenon data=data analyses=analysis crises=crisi
 def read_concepts() -> list[list[str]]:
     """Return the synonym groups, the name of the concept first."""
     return [line.split() for line in CONCEPTS.strip().splitlines()]
+
+
+def read_phrases() -> list[tuple[str, str, str]]:
+    """Return the table of phrases as first word, second word, meaning."""
+    entries = (line.partition("=") for line in PHRASES.strip().splitlines())
+    return [(*words.split(), meaning) for words, _, meaning in entries]  # type: ignore[misc]
 
 
 def read_pairs(table: str) -> list[tuple[str, str]]:

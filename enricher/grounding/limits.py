@@ -22,7 +22,7 @@ _GROUPS = frozenset(
     travellers buyers businesses nonprofits charities donors volunteers contractors managers kunden mitglieder bestellungen
     mitarbeiter studenten kinder senioren clients membres commandes clientes miembros pedidos""".split()
 )
-_END = re.compile(r"[,;.:)]|\b(?:and|but|und|aber|then|it|we|you|they|he|she)\b|$", re.I)
+_END = re.compile(r"[,;.:)]|\b(?:but|aber|then)\b|$", re.I)
 _LEADING_END = re.compile(r"[,;]|\bthen\b|$", re.I)
 _LEFT_OUT = 0.4  # a claim that holds less of a condition has dropped it
 _REACH = 24  # characters between "for" and the group it names

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from enricher.grounding.tokens import Token, fold
+from enricher.grounding.tokens import Token, fold, key_of
 
 
 class Force(IntEnum):
@@ -29,6 +29,7 @@ class Extent(IntEnum):
 class Marks(NamedTuple):
     """What the function words of a clause say about its assertion."""
 
+    denied: frozenset[str] = frozenset()  # keys of what a negation is said of
     is_negated: bool = False
     force: Force = Force.PLAIN
     is_hedged: bool = False
@@ -37,13 +38,7 @@ class Marks(NamedTuple):
     is_planned: bool = False  # will happen, or is only planned
     is_past: bool = False
     is_exclusive: bool = False  # "only"
-
-
-class Change(NamedTuple):
-    """A way in which a claim asserts something else than its evidence."""
-
-    is_contradiction: bool
-    reason: str
+    permits: bool | None = None  # True for "may", False for "may not" and "prohibited"
 
 
 def _set(words: str) -> frozenset[str]:
@@ -56,7 +51,13 @@ _NEGATIONS = _set(
     keiner keinem keines nie niemals ohne weder pas jamais aucun aucune sans nunca ningún ninguna ninguno sin tampoco jamás
     mai senza nessun nessuno nessuna nem nenhum nenhuma sem niet geen nooit zonder нет не ни لا ليس لم غير नहीं"""
 )
-_AMBIGUOUS_NEGATIONS = _set("no non n't não")
+_AMBIGUOUS_NEGATIONS = _set("no non não")
+_ANY_NEGATION = _NEGATIONS | _AMBIGUOUS_NEGATIONS
+_ENGLISH_NEGATIONS = _set(
+    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
+    wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking non"""
+)
+_SCOPE = 7  # words after a negation that may hold what it denies
 # Not a negation of the clause: "not only", "no later than 5 May", "no more than 10", "No. 3".
 _AFTER_BOUND_NEGATION = _set(
     """only more less later earlier greater fewer longer sooner older younger higher lower exceed exceeding just merely doubt
@@ -72,6 +73,8 @@ _MAY = _set(
     """may might can could optional optionally permitted allowed entitled able eligible voluntary darf dürfen kann können
     könnte könnten peut peuvent pourrait puede pueden podría può possono pode podem kan mag"""
 )
+_MUST_NOT = _set("must mustn't shall darf dürfen")
+_ALLOW, _PROHIBIT = key_of("allow"), key_of("prohibit")
 _DROPPABLE_MAY = _set("may might could kann könnte könnten pourrait podría")
 _NEED_TO = _set("have has had need needs")
 _HEDGES = _set(
@@ -105,11 +108,13 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
     """Read the marks of a clause from its tokens; `text` is looked at for scripts without spaces."""
     words = [token.word for token in tokens]
     present = set(words)
-    is_negated = bool(present & (_NEGATIONS | _AMBIGUOUS_NEGATIONS)) and _count_negations(words) % 2 == 1
+    places = _negation_places(words) if present & _ANY_NEGATION else []
+    is_negated = len(places) % 2 == 1
     if not is_negated and text and not text.isascii():
         is_negated = sum(text.count(mark) for mark in _UNSPACED_NEGATIONS) % 2 == 1
     force = _force(words, present)
     return Marks(
+        denied=_denied(tokens, places),
         is_negated=is_negated,
         force=force,
         is_hedged=bool(present & _HEDGES) or _has_weak_may(words),
@@ -118,23 +123,33 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
         is_planned=bool(present & _PLANNED),
         is_past=bool(present & _PAST_FORMS) or any(len(w) > 4 and w.endswith("ed") for w in words),
         is_exclusive=bool(present & _ONLY) and "not" not in present,
+        permits=_permits(tokens, present, force, is_negated=is_negated),
     )
 
 
 _EXTENT_WORDS = frozenset(_EXTENTS)
 
 
-def _count_negations(words: Sequence[str]) -> int:
-    count = 0
+def _negation_places(words: Sequence[str]) -> list[int]:
+    places = []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
         if following in _AFTER_BOUND_NEGATION:
             continue
-        if word in _NEGATIONS or (word in _AMBIGUOUS_NEGATIONS and index + 1 < len(words) and not following.isdigit()):
-            if word == "no" and following.isdigit():
-                continue
-            count += 1
-    return count
+        if word in _NEGATIONS or (word in _AMBIGUOUS_NEGATIONS and following and not following.isdigit()):
+            places.append(index)
+    return places
+
+
+def _denied(tokens: Sequence[Token], places: Sequence[int]) -> frozenset[str]:
+    """Return what the negations are said of: the next word with content; in other languages also the one before."""
+    keys: set[str] = set()
+    for place in places:
+        following = [t.key for t in tokens[place + 1 : place + 1 + _SCOPE] if t.weight]
+        keys ^= set(following[:1])
+        if tokens[place].word not in _ENGLISH_NEGATIONS:
+            keys.update([t.key for t in tokens[:place] if t.weight][-1:])
+    return frozenset(keys)
 
 
 def _force(words: Sequence[str], present: set[str]) -> Force:
@@ -147,30 +162,31 @@ def _force(words: Sequence[str], present: set[str]) -> Force:
     return Force.MAY if present & _MAY else Force.PLAIN
 
 
+def _permits(tokens: Sequence[Token], present: set[str], force: Force, *, is_negated: bool) -> bool | None:
+    keys = {token.key for token in tokens}
+    if _PROHIBIT in keys:
+        return is_negated
+    if force is Force.MAY or _ALLOW in keys or "cannot" in present or "can't" in present:
+        return not is_negated
+    return False if force is Force.MUST and is_negated and present & _MUST_NOT else None
+
+
 def _has_weak_may(words: Sequence[str]) -> bool:
     return any(w in ("may", "could") and words[i + 1 : i + 2] == ["have"] for i, w in enumerate(words))
 
 
-def compare_marks(claim: Marks, evidence: Marks, *, opposites: int = 0) -> list[Change]:
-    """Return what the claim asserts otherwise than the evidence; `opposites` counts pairs of antonyms between them."""
-    if (claim.is_negated + evidence.is_negated + opposites) % 2:
-        return [Change(True, _polarity_reason(claim, evidence, opposites))]
+def compare_marks(claim: Marks, evidence: Marks) -> list[str]:
+    """Return how the strength of the claim differs from that of the evidence; polarity is compared word by word."""
     changes = []
     if claim.force is not evidence.force and (reason := _force_reason(claim, evidence)):
-        changes.append(Change(False, reason))
+        changes.append(reason)
     if (evidence.is_hedged or evidence.is_possible) and not claim.is_hedged and claim.force is Force.PLAIN:
-        changes.append(Change(False, "the evidence is hedged, the answer states it as certain"))
+        changes.append("the evidence is hedged, the answer states it as certain")
     if reason := _extent_reason(claim, evidence):
-        changes.append(Change(False, reason))
+        changes.append(reason)
     if evidence.is_planned and not claim.is_planned and claim.is_past and not evidence.is_past:
-        changes.append(Change(False, "the evidence speaks of something planned, the answer of something done"))
+        changes.append("the evidence speaks of something planned, the answer of something done")
     return changes
-
-
-def _polarity_reason(claim: Marks, evidence: Marks, opposites: int) -> str:
-    if opposites and claim.is_negated == evidence.is_negated:
-        return "the answer says the opposite"
-    return "the answer denies it" if claim.is_negated else "the answer drops a negation"
 
 
 _FORCE_WORDS = {Force.PLAIN: "a plain statement", Force.MAY: "'may'", Force.SHOULD: "'should'", Force.MUST: "'must'"}

@@ -61,7 +61,8 @@ class Clause:
     def marks(self) -> Marks:
         """Negation, modality and the like, read when first asked for."""
         if self._marks is None:
-            self._marks = read_marks(self.tokens, self.text)
+            # Words inside values are left out: "May 2024" permits nothing.
+            self._marks = read_marks([t for t in self.tokens if not _is_inside(t, self.quantities)], self.text)
         return self._marks
 
 
@@ -119,7 +120,7 @@ class Reading:
         if self.language == "de" or (len(inner) > _RUN_LENGTH and capitals > 0.7 * len(inner)):
             return frozenset()
         first = self.tokens[0] if self.tokens else None
-        leading = [first] if first and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name else []
+        leading = [first] if first and first.weight and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name else []
         return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if not _is_inside(t, self.quantities))
 
 
@@ -138,8 +139,7 @@ def guess_language(text: str, tokens: Iterable[Token]) -> str | None:
     words = [token.word for token in tokens]
     scores = {code: sum(word in known for word in words) for code, known in _LANGUAGE_SETS.items()}
     best = max(scores, key=lambda code: scores[code])
-    others = max(score for code, score in scores.items() if code != best)
-    return best if scores[best] > others and scores[best] >= 1 else None
+    return best if scores[best] else None  # of equal ones the language listed first
 
 
 def weights_of(tokens: Iterable[Token]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import snowballstemmer
 
-from enricher.grounding.lexicon import FUNCTION_WORDS, IRREGULAR, LIGHT_WORDS, read_concepts, read_mapping
+from enricher.grounding.lexicon import FUNCTION_WORDS, IRREGULAR, LIGHT_WORDS, read_concepts, read_mapping, read_phrases
 
 
 class Token(NamedTuple):
@@ -73,6 +73,10 @@ def key_of(word: str) -> str:
     return _CONCEPTS.get(stemmed, stemmed)
 
 
+_PHRASES = {(key_of(first), second): key_of(meaning) for first, second, meaning in read_phrases()}
+_SECOND_WORDS = frozenset(second for _, second in _PHRASES)
+
+
 def is_concept(key: str) -> bool:
     """Tell whether a key stands for a concept whose words in other languages are known."""
     return key in _NAMED_CONCEPTS
@@ -102,6 +106,9 @@ def tokenize(text: str) -> tuple[Token, ...]:
             tokens.extend(_unspaced(raw, found.start()))
             continue
         word, key, weight = _read(raw)
+        if word in _SECOND_WORDS and tokens and (meaning := _PHRASES.get((tokens[-1].key, word))):
+            tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))
+            weight = NOTHING
         tokens.append(Token(found.start(), found.end(), word, key, weight, raw != word and raw[:1].isupper()))
     return tuple(tokens)
 

@@ -159,7 +159,8 @@ class LangSmithConnector:
             detail = "a payload of this trace lies outside LangSmith's store and is gone"
             return Rejection(trace_id=ref.trace_id, reason=RejectReason.CONTENT_NOT_CAPTURED, detail=detail)
         except (KeyError, ValueError) as error:
-            raise BadReply(f"LangSmith sent a run of trace {ref.trace_id} without its ids or times: {error}") from error
+            detail = f"LangSmith sent a run of this trace without its ids, or with a broken time: {error}"
+            return Rejection(trace_id=ref.trace_id, reason=RejectReason.MISSING_IDS, detail=detail)
         running = is_still_running(spans, now=self._now(), settle_s=self._settle_s, open_run_s=self._open_run_s)
         root = next((span for span in spans if span.parent_id is None), None)
         if root is not None and root.start_time is not None:

@@ -23,6 +23,7 @@ GRADES = ("context_relevance", "groundedness", "answer_relevance")  # scored 0, 
 KEY_CHARACTERS = 180
 COMMENT_BYTES = 4_000
 _IDS = uuid.UUID("6f1c0f3e-52f5-5a51-9f0c-1d8b0c3e7a42")
+_PEOPLES_SOURCES = ("app", "api")  # LangSmith's pages, and applications on behalf of their users
 _SCORE_DIGITS = 4  # LangSmith rejects more
 
 
@@ -125,6 +126,8 @@ def config_for(name: str, labels: Iterable[str]) -> dict[str, Any]:
 
 
 def _meets(feedback: Mapping[str, Any], wanted: ReportFilter) -> bool:
+    if wanted == ReportFilter():  # without a condition: what people said, not what evaluators did
+        return (feedback.get("feedback_source") or {}).get("type") in _PEOPLES_SOURCES
     score = feedback.get("score")
     return (
         (wanted.name is None or feedback.get("key") == wanted.name)

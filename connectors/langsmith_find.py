@@ -60,11 +60,8 @@ class Finder:
         for report in query.reports:
             async for run in self._candidates(query, report, projects):
                 runs[str(run["id"])] = run
-        reports: dict[str, list[UserReport]] = {}
-        async for feedback in self._feedback_on(list(runs), query.reports):
-            if counts_as_report(feedback, query.reports):
-                trace = str(runs[str(feedback["run_id"])]["trace_id"])
-                reports.setdefault(trace, []).append(report_from(feedback))
+        trace_of = {run_id: str(run["trace_id"]) for run_id, run in runs.items()}
+        reports = await self._reports(trace_of, query.reports)
         # The root comes last, so that a trace is described by its root where that was found.
         ordered = sorted(runs.values(), key=lambda run: str(run["id"]) == str(run["trace_id"]))
         refs = {str(run["trace_id"]): self._ref(run, projects, query) for run in ordered}
@@ -131,13 +128,20 @@ class Finder:
                 seen.add(run_id)
                 yield run_id
 
-    async def _feedback_on(self, run_ids: Sequence[str], reports: Sequence[ReportFilter]) -> AsyncIterator[Run]:
-        names = [report.name for report in reports]
+    async def _reports(
+        self, trace_of: Mapping[str, str], wanted: Sequence[ReportFilter]
+    ) -> dict[str, list[UserReport]]:
+        """Return the matching reports on some runs, by trace."""
+        names = [report.name for report in wanted]
         keys = {} if None in names else {"key": sorted({str(name) for name in names})}
+        run_ids = list(trace_of)
+        reports: dict[str, list[UserReport]] = {}
         for at in range(0, len(run_ids), _RUNS_PER_LISTING):
-            params = {"run": list(run_ids[at : at + _RUNS_PER_LISTING]), **keys}
-            async for row in self._api.listing("/api/v1/feedback", params):
-                yield row
+            params = {"run": run_ids[at : at + _RUNS_PER_LISTING], **keys}
+            async for feedback in self._api.listing("/api/v1/feedback", params):
+                if counts_as_report(feedback, wanted):
+                    reports.setdefault(trace_of[str(feedback["run_id"])], []).append(report_from(feedback))
+        return reports
 
     async def _pasted(self, query: TraceQuery) -> Iterable[TraceRef]:
         pointers = [pointer(text) for text in query.trace_ids]
@@ -152,12 +156,15 @@ class Finder:
                 runs = self._query(query, projects, start, end, ids=wanted[at : at + PAGE])
                 async for page in self._api.runs(runs):
                     found.update((str(run["id"]), run) for run in page)
-        refs = {}
+        refs: dict[str, TraceRef] = {}
         for one in pointers:
             run = found.get(one.run_id)
             ref = self._missing(one, query, projects) if run is None else self._ref(run, projects, query)
             refs.setdefault(ref.trace_id, ref)
-        return refs.values()
+        trace_of = {run_id: str(run["trace_id"]) for run_id, run in found.items()}
+        trace_of.update({trace: trace for trace in trace_of.values()})
+        reports = await self._reports(trace_of, query.reports or (ReportFilter(),))
+        return [_with_reports(ref, reports.get(trace, [])) for trace, ref in refs.items()]
 
     def _missing(self, one: Pointer, query: TraceQuery, projects: Mapping[str, str]) -> TraceRef:
         """Name a trace that isn't there, so that pulling it says that it is gone instead of nothing."""

@@ -223,6 +223,23 @@ async def test_ids_and_pasted_urls_lead_to_their_trace(service, langsmith_platfo
     assert {ref.project for ref in refs} == {platform.project, "another"}
 
 
+async def test_what_people_said_comes_with_a_pasted_trace(langsmith_platform, connector):
+    root = langsmith_platform.trace()
+    langsmith_platform.report(root.id, score=0, comment="wrong price")
+    langsmith_platform.report(root.id, "hallucination", score=1, feedback_source_type="model")
+    await connector.annotate([langsmith_platform.annotation(root)])
+    (ref,) = await found(connector, query(langsmith_platform, trace_ids=(str(root.id),)))
+    assert [(report.name, report.comment) for report in ref.reports] == [("user_score", "wrong price")]
+
+
+async def test_a_damaged_run_costs_only_its_own_trace(service, langsmith_platform, connector):
+    roots = [langsmith_platform.trace() for _ in range(2)]
+    refs = await found(connector, query(langsmith_platform))
+    service.state.runs[str(roots[0].id)].seen_at(datetime.now(UTC))["end_time"] = "yesterday"
+    (damaged,) = await pulled(connector, refs[:1])
+    assert damaged.reason is RejectReason.MISSING_IDS
+
+
 @pytest.mark.parametrize("text", ["not-an-id", "https://smith.langchain.com/public/abc/r", "https://example.org/"])
 async def test_what_points_to_no_trace_is_named(langsmith_platform, connector, text):
     langsmith_platform.trace()

@@ -24,6 +24,12 @@ def is_surely_gone(owner: str) -> bool:
     return not _lives(pid) or _started(pid) != theirs[3]
 
 
+def describe(owner: str) -> str:
+    """Say which process an owner is, for a person."""
+    host, _, rest = owner.partition("/")
+    return f"process {rest.split('/')[1]} on {host}" if rest.count("/") >= 1 else owner
+
+
 def _name(host: str, pid: int) -> str:
     return "/".join((host.replace("/", "_"), _namespace(), str(pid), _started(pid)))
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from enricher.store.owner import describe
 from enricher.trace import Rejection, TraceRef
 from enricher.verdict import Annotation, DeliveryState, Status, Verdict
 
@@ -179,6 +180,11 @@ class LeaseGrant:
     granted: bool
     owner: str
     expires_at: datetime
+
+    @property
+    def holder(self) -> str:
+        """Name the process that holds it, for a log line."""
+        return describe(self.owner)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

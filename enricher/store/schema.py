@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -45,16 +46,18 @@ class Utc(TypeDecorator[datetime]):
             return None
         if value.tzinfo is None:
             raise ValueError(f"a naive datetime must not enter the store: {value!r}")
-        value = value.astimezone(UTC)
-        if dialect.name == "postgresql":
-            return value
-        return value.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        return value.astimezone(UTC) if dialect.name == "postgresql" else _iso(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """Give aware UTC back."""
         if value is None:
             return None
         return value.astimezone(UTC) if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+@lru_cache(maxsize=1024)  # the rows of a settlement share their moment
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 class Words(TypeDecorator[str]):
@@ -70,6 +73,9 @@ class Words(TypeDecorator[str]):
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class Json(TypeDecorator[Any]):
     """A JSON value as escaped ASCII text: `jsonb` would refuse the NULs that traces do hold."""
 
@@ -78,7 +84,7 @@ class Json(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Write the value."""
-        return None if value is None else json.dumps(value, separators=(",", ":"))
+        return None if value is None else _encode(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Read the value back."""
@@ -98,6 +104,7 @@ metadata = MetaData(
 # Conditions of partial indexes. Queries use the very same text: SQLite does not recognise them with bound values.
 REF_IS_OPEN = text("state IN ('due', 'deferred')")
 WRITE_BACK_IS_OPEN = text("state IN ('pending', 'retry', 'sent')")
+WRITE_BACK_FAILED = text("state = 'failed'")
 
 # One execution of a job over a window.
 runs = Table(
@@ -174,7 +181,7 @@ evaluations = Table(
     Column("cost", Float, nullable=False),
     Column("settled_at", Utc, nullable=False),
     Index("ix_evaluations_trace_id", "trace_id"),
-    Index("ix_evaluations_run_id", "run_id"),
+    Index("ix_evaluations_run_id", "run_id", "id"),
 )
 
 # What the model said, word for word. Apart from `evaluations` so that it can be purged early.
@@ -217,9 +224,11 @@ outbox = Table(
         "ix_outbox_open",
         "connection",
         "next_attempt_at",
+        "key",
         sqlite_where=WRITE_BACK_IS_OPEN,
         postgresql_where=WRITE_BACK_IS_OPEN,
     ),
+    Index("ix_outbox_failed", "connection", sqlite_where=WRITE_BACK_FAILED, postgresql_where=WRITE_BACK_FAILED),
 )
 
 # Traces, or single items, that a run must not judge, and why.
@@ -267,7 +276,8 @@ review_items = Table(
     Column("decided_at", Utc),
     Index("ix_review_items_trace_id", "trace_id"),
     Index("ix_review_items_evaluation_id", "evaluation_id"),
-    Index("ix_review_items_state", "state", "created_at"),
+    Index("ix_review_items_run_id", "run_id"),
+    Index("ix_review_items_state", "state", "created_at", "id"),
 )
 
 # Who runs what now, over all processes and hosts; an expired lease may be taken over.

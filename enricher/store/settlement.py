@@ -19,7 +19,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Entry:
-    id: str  # of the evaluation
+    key: EvaluationKey
+    id: str
     settlement: Settlement
     evaluation: Evaluation
     now: datetime
@@ -30,11 +31,11 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
 
     A verdict that is there already stays as it is, and so do its write-backs. A failure that is there is replaced.
     """
-    entries = [
-        _Entry(id=evaluation.key(settlement.ref.connection).id, settlement=settlement, evaluation=evaluation, now=now)
-        for settlement, now in settlements
-        for evaluation in settlement.evaluations
-    ]
+    entries = []
+    for settlement, now in settlements:
+        for evaluation in settlement.evaluations:
+            key = evaluation.key(settlement.ref.connection)
+            entries.append(_Entry(key=key, id=key.id, settlement=settlement, evaluation=evaluation, now=now))
     recorded: dict[int, int] = {}
     for layer in _layers(entries):
         taken = _record_evaluations(connection, layer)
@@ -93,10 +94,10 @@ def _evaluation_row(entry: _Entry) -> Row:
         "project": ref.project,
         "trace_id": ref.trace_id,
         "span_id": verdict.span_id,
-        "item_key": entry.evaluation.item_key,
+        "item_key": entry.key.item_key,
         "judge": verdict.provenance.judge,
-        "judge_version": verdict.provenance.version,
-        "input_hash": entry.evaluation.input_hash,
+        "judge_version": entry.key.judge_version,
+        "input_hash": entry.key.input_hash,
         "status": verdict.status.value,
         "is_verdict": verdict.status.is_verdict,
         "score": verdict.score,
@@ -193,8 +194,7 @@ def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
 
 
 def _review_id(entry: _Entry) -> str:
-    key = entry.evaluation.key(entry.settlement.ref.connection)
-    return digest(key.connection, key.item_key, key.judge_version)
+    return digest(entry.key.connection, entry.key.item_key, entry.key.judge_version)
 
 
 def _review_row(entry: _Entry) -> Row:
@@ -205,8 +205,8 @@ def _review_row(entry: _Entry) -> Row:
         "job": entry.settlement.job,
         "connection": entry.settlement.ref.connection,
         "trace_id": entry.settlement.ref.trace_id,
-        "item_key": entry.evaluation.item_key,
-        "judge_version": entry.evaluation.verdict.provenance.version,
+        "item_key": entry.key.item_key,
+        "judge_version": entry.key.judge_version,
         "reasons": list(entry.evaluation.review),
         "state": ReviewState.OPEN.value,
         "created_at": entry.now,

@@ -42,13 +42,15 @@ def postgres() -> Iterator[str]:
         command = [programs / "postgres", "-D", data, "-k", folder, "-h", "", "-c", "fsync=off"]
         server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **account)
     try:
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 psycopg.connect(host=str(folder), user="postgres", dbname="postgres").close()
                 break
             except psycopg.OperationalError:
                 assert server.poll() is None, (folder / "log").read_text()
                 time.sleep(0.05)
+        else:
+            pytest.fail(f"PostgreSQL did not start: {(folder / 'log').read_text()}")
         yield str(folder)
     finally:
         server.send_signal(signal.SIGQUIT)

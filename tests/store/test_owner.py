@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from enricher.store.owner import is_surely_gone, this_process
+from enricher.store.owner import describe, is_surely_gone, this_process
 
 
 def test_this_process_is_not_gone():
@@ -29,3 +29,8 @@ def test_nobody_knows_about_another_host_or_container():
     assert not is_surely_gone(f"elsewhere/{namespace}/1/{start}")
     assert not is_surely_gone(f"{host}/[other]/1/{start}")
     assert not is_surely_gone("nonsense")
+
+
+def test_an_owner_is_named_for_a_person():
+    assert describe("db1/[4026531836]/4711/99/ab") == "process 4711 on db1"
+    assert describe("nonsense") == "nonsense"

@@ -92,7 +92,7 @@ def _create_evaluations() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_evaluations_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_evaluations")),
     )
-    op.create_index("ix_evaluations_run_id", "evaluations", ["run_id"], unique=False)
+    op.create_index("ix_evaluations_run_id", "evaluations", ["run_id", "id"], unique=False)
     op.create_index("ix_evaluations_trace_id", "evaluations", ["trace_id"], unique=False)
 
 
@@ -193,10 +193,18 @@ def _create_outbox() -> None:
     op.create_index(
         "ix_outbox_open",
         "outbox",
-        ["connection", "next_attempt_at"],
+        ["connection", "next_attempt_at", "key"],
         unique=False,
         sqlite_where=sa.text("state IN ('pending', 'retry', 'sent')"),
         postgresql_where=sa.text("state IN ('pending', 'retry', 'sent')"),
+    )
+    op.create_index(
+        "ix_outbox_failed",
+        "outbox",
+        ["connection"],
+        unique=False,
+        sqlite_where=sa.text("state = 'failed'"),
+        postgresql_where=sa.text("state = 'failed'"),
     )
     op.create_index("ix_outbox_run_id", "outbox", ["run_id"], unique=False)
     op.create_index("ix_outbox_trace_id", "outbox", ["trace_id"], unique=False)
@@ -240,5 +248,6 @@ def _create_review_items() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_review_items")),
     )
     op.create_index("ix_review_items_evaluation_id", "review_items", ["evaluation_id"], unique=False)
-    op.create_index("ix_review_items_state", "review_items", ["state", "created_at"], unique=False)
+    op.create_index("ix_review_items_run_id", "review_items", ["run_id"], unique=False)
+    op.create_index("ix_review_items_state", "review_items", ["state", "created_at", "id"], unique=False)
     op.create_index("ix_review_items_trace_id", "review_items", ["trace_id"], unique=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from enricher.grounding.outcome import Decision, Question
-from enricher.grounding.quantities import Quantity
+from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import FULL
@@ -115,7 +115,7 @@ def _best_place(keys: Mapping[str, float], evidence: Evidence) -> tuple[int | No
         own = held & keys.keys()
         if source.follows is not None:
             held |= evidence.sources[source.follows].reading.all_keys
-        share = sum(w for key, w in keys.items() if key in held or evidence.variant(key, held)) / total
+        share = sum(w for key, w in keys.items() if key in held or not held.isdisjoint(evidence.variants(key))) / total
         if share > most and own:
             best, most = place, share
     return best, most

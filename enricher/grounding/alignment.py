@@ -1,14 +1,16 @@
 """Lay one clause of a claim beside one sentence of the evidence: what is covered, what is missing, what clashes."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 
 from enricher.grounding.comparison import Comparison, Likeness, compare
 from enricher.grounding.lexicon import EXCLUSIVE, OPPOSITES, read_pairs
 from enricher.grounding.polarity import compare_marks
-from enricher.grounding.quantities import Bound, Quantity
+from enricher.grounding.bounds import Bound
+from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import FULL, LIGHT, key_of
@@ -76,6 +78,7 @@ _EXCLUSIVE = {
     for line in EXCLUSIVE.strip().splitlines()
     for word in line.split()
 }
+_SHORTEST = 3  # letters of a word that a prefix can negate
 _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis")
 
 
@@ -83,25 +86,26 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
     """Lay a clause of the claim beside the sentence at `place`."""
     source = evidence.sources[place]
     found = Alignment(place, has_values=bool(clause.quantities))
-    pool = _pool(evidence, source)
+    pool = pool_of(evidence, source)
     covered, weight = 0.0, 0.0
     for key, worth in clause.keys.items():
         weight += worth
-        credit = pool.get(key, 0.0) or (1.0 if evidence.variant(key, pool) else 0.0)
+        credit = pool.get(key, 0.0) or float(any(other in pool for other in evidence.variants(key)))
         covered += worth * credit
         if not credit:
             found.missing[key] = worth
-    resolved = _resolve_opposites(clause, source, found)
+    other, shared = _counterpart(clause, source)
+    resolved = _resolve_opposites(clause, source, other, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0
     context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
     _align_values(clause, evidence, source, found, context)
-    if weight and not weight < LIGHT:
-        _align_marks(clause, source, found, resolved)
+    if other is not None and weight >= LIGHT and shared >= _ALIGNED_SHARE * weight:
+        _align_marks(clause, other, source, found, resolved)
     return found
 
 
-def _pool(evidence: Evidence, source: Source) -> dict[str, float]:
+def pool_of(evidence: Evidence, source: Source) -> dict[str, float]:
     """Return what the sentence holds, with the sentence before and its continuation across a seam."""
     pool: dict[str, float] = {}
     if source.follows is not None:
@@ -117,21 +121,17 @@ def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
     return sum(worth for key, worth in keys.items() if key in pool) / weight if weight else 0.0
 
 
-def _resolve_opposites(clause: Clause, source: Source, found: Alignment) -> dict[str, str]:
+def _resolve_opposites(clause: Clause, source: Source, other: Clause | None, found: Alignment) -> dict[str, str]:
     """Return the missing keys whose opposite the sentence holds in the same place, with that opposite.
 
     Words that exclude what the sentence says are recorded as a clash.
     """
-    if not found.missing:
-        return {}
-    other, _ = _counterpart(clause, source)
-    if other is None:
+    if other is None or not found.missing:
         return {}
     held = other.keys
     resolved: dict[str, str] = {}
     for key in list(found.missing):
-        opposite = next((o for o in _OPPOSITES.get(key, ()) if o in held and o not in clause.keys), None)
-        opposite = opposite or _negated_form(key, held)
+        opposite = next((o for o in _turned(key) if o in held and o not in clause.keys), None)
         if opposite:
             resolved[key] = opposite
             del found.missing[key]
@@ -143,13 +143,14 @@ def _resolve_opposites(clause: Clause, source: Source, found: Alignment) -> dict
     return resolved
 
 
-def _negated_form(key: str, held: Iterable[str]) -> str | None:
-    for prefix in _PREFIXES:
-        if key.startswith(prefix) and len(key) > len(prefix) + 3 and key[len(prefix) :] in held:
-            return key[len(prefix) :]
-        if len(key) > 3 and prefix + key in held:
-            return prefix + key
-    return None
+@lru_cache(maxsize=50_000)
+def _turned(key: str) -> frozenset[str]:
+    """Return the keys that say the opposite: antonyms, and the word with or without a negating prefix."""
+    turned = set(_OPPOSITES.get(key, ()))
+    if len(key) > _SHORTEST:
+        turned.update(prefix + key for prefix in _PREFIXES)
+    turned.update(key[len(p) :] for p in _PREFIXES if key.startswith(p) and len(key) > len(p) + _SHORTEST)
+    return frozenset(turned)
 
 
 def _spelled(clause: Clause, key: str) -> str:
@@ -262,12 +263,8 @@ def _is_limit_elsewhere(clause: Clause, source: Source, claimed: Quantity, held:
     return bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
 
 
-def _align_marks(clause: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
-    """Compare what the clause asserts with the clause of the sentence that shares most with it."""
-    other, shared = _counterpart(clause, source)
-    weight = sum(clause.keys.values())
-    if other is None or shared < _ALIGNED_SHARE * weight:
-        return
+def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
+    """Compare what the clause asserts with its counterpart in the sentence."""
     if reason := _polarity_clash(clause, other, opposites):
         found.clashes.append(Clash(Trouble.CONTRADICTED, f"{reason} ({source.document.id})", found.place))
         return
@@ -304,17 +301,14 @@ def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str])
 
 
 def _counterpart(clause: Clause, source: Source) -> tuple[Clause | None, float]:
+    """Return the clause of the sentence that shares most with the claim's, and the weight of what they share."""
     best, most = None, 0.0
     for other in source.reading.clauses:
-        shared = sum(worth for key, worth in clause.keys.items() if _meets(key, other))
+        held = other.keys
+        shared = 0.0
+        for key, worth in clause.keys.items():
+            if key in held or not _turned(key).isdisjoint(held):
+                shared += worth
         if shared > most:
             best, most = other, shared
     return best, most
-
-
-def _meets(key: str, other: Clause) -> bool:
-    return (
-        key in other.keys
-        or not _OPPOSITES.get(key, set()).isdisjoint(other.keys)
-        or _negated_form(key, other.keys) is not None
-    )

@@ -3,8 +3,9 @@
 from enum import IntEnum
 from typing import NamedTuple
 
+from enricher.grounding.bounds import Bound
 from enricher.grounding.dates import DateMatch, match_dates, same_time
-from enricher.grounding.quantities import Bound, Quantity
+from enricher.grounding.measures import Quantity
 from enricher.grounding.units import ALTERNATIVE_CURRENCIES, MONTHS_TO_DAYS
 
 

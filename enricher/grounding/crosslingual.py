@@ -2,7 +2,7 @@
 
 from enricher.grounding.comparison import Comparison, Likeness, compare
 from enricher.grounding.outcome import Decision
-from enricher.grounding.quantities import Quantity
+from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Reading
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import is_concept

@@ -97,6 +97,9 @@ _ZONES = {
     "UTC": 0, "GMT": 0, "CET": 60, "MEZ": 60, "CEST": 120, "MESZ": 120, "BST": 60, "EET": 120, "EEST": 180, "EST": -300,
     "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420, "JST": 540, "IST": 330,
 }  # fmt: skip
+_NUMERIC_HINT = re.compile(r"\d[./-]\d")
+_YEAR_HINT = re.compile(r"\d{4}")
+_TIME_HINT = re.compile(r"\d[:.h]\d\d|\d\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|h\b)|noon|midday|midnight", re.I)
 _NOON = 12 * 60
 _DAY = 24 * 60
 
@@ -109,17 +112,21 @@ def is_month(word: str) -> bool:
 def find_dates(text: str, *, names_month: bool = True) -> list[FoundDate]:
     """Return the dates of a text in order; `names_month=False` saves looking for named months."""
     found: list[FoundDate] = []
-    for match in _ISO.finditer(text):
-        _keep(found, match, (Date(int(match[1]), int(match[3]), int(match[4])),))
-    for match in _NUMERIC.finditer(text):
-        _keep(found, match, _numeric_readings(int(match[1]), int(match[3]), match[4], match[2]))
-    for match in _CJK.finditer(text):
-        year, month, day = match[1], match[2] or match[4], match[3] or match[5]
-        _keep(found, match, (Date(*(int(part) if part else None for part in (year, month, day))),))
-    for match in _NAMED.finditer(text) if names_month else ():
-        _keep(found, match, _named_reading(text, match))
-    for match in _BARE_YEAR.finditer(text):
-        _keep(found, match, (Date(int(match[1]), None, None),))
+    if _NUMERIC_HINT.search(text):
+        for match in _ISO.finditer(text):
+            _keep(found, match, (Date(int(match[1]), int(match[3]), int(match[4])),))
+        for match in _NUMERIC.finditer(text):
+            _keep(found, match, _numeric_readings(int(match[1]), int(match[3]), match[4], match[2]))
+    if not text.isascii():
+        for match in _CJK.finditer(text):
+            year, month, day = match[1], match[2] or match[4], match[3] or match[5]
+            _keep(found, match, (Date(*(int(part) if part else None for part in (year, month, day))),))
+    if names_month:
+        for match in _NAMED.finditer(text):
+            _keep(found, match, _named_reading(text, match))
+    if _YEAR_HINT.search(text):
+        for match in _BARE_YEAR.finditer(text):
+            _keep(found, match, (Date(int(match[1]), None, None),))
     found.sort()
     return found
 
@@ -153,6 +160,8 @@ def _named_reading(text: str, match: re.Match[str]) -> tuple[Date, ...]:
 
 def find_times(text: str) -> list[FoundTime]:
     """Return the times of day of a text, in order."""
+    if not _TIME_HINT.search(text):
+        return []
     found = []
     for match in _CLOCK.finditer(text):
         minutes = _minutes(match)

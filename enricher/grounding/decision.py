@@ -11,7 +11,7 @@ from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.crosslingual import decide_across_languages
 from enricher.grounding.entities import replaced_name, swapped_roles
 from enricher.grounding.limits import dropped_condition
-from enricher.grounding.quantities import Quantity
+from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.search import Evidence
@@ -22,6 +22,7 @@ SUPPORTED_SHARE = 0.74  # of a clause; below it something was added
 FOREIGN_SHARE = 0.34  # of a claim; below it the documents don't speak of it
 _CANDIDATES = 5
 _FOR_CLAUSE = 2
+_CLOSE_LOOKS = 4
 _NEARLY = 0.12  # a sentence that covers only so much less serves as well
 _SUM_CUE = re.compile(
     r"\b(?:total|totals|sum|altogether|together|combined|overall|in\s+all|insgesamt|zusammen|gesamt|summe|au\s+total|en\s+total|"
@@ -77,7 +78,7 @@ def _units(claim: Reading) -> list[Clause]:
 
 
 def _weigh(clause: Clause, claim: Reading, evidence: Evidence, candidates: list[int], derived: Mapping[int, int]) -> _Weighed:
-    places = list(dict.fromkeys([*candidates, *evidence.best(clause.keys, _FOR_CLAUSE)]))
+    places = _promising(clause, evidence, candidates)
     alignments = [align(clause, claim, evidence, place) for place in places]
     for alignment in alignments:
         _accept_derived(alignment, clause, derived)
@@ -90,6 +91,19 @@ def _weigh(clause: Clause, claim: Reading, evidence: Evidence, candidates: list[
     _look_elsewhere(weighed, alignments, evidence, claim)
     weighed.share = _covered_share(weighed)
     return weighed
+
+
+def _promising(clause: Clause, evidence: Evidence, candidates: list[int]) -> list[int]:
+    """Return the few sentences worth a close look: by the clause's words they hold, then by fit to the whole claim."""
+    digits = {t.key: LIGHT for t in clause.tokens if t.key not in clause.keys and t.word[:1].isdigit()}
+    wanted = {**clause.keys, **digits}
+    scored = []
+    places = list(dict.fromkeys([*candidates, *evidence.best(wanted, _FOR_CLAUSE)]))
+    for rank, place in enumerate(places):
+        held = evidence.sources[place].reading.all_keys
+        scored.append((-sum(w for key, w in wanted.items() if key in held), rank, place))
+    scored.sort()
+    return [place for _, _, place in scored[:_CLOSE_LOOKS]]
 
 
 def _bonus(alignment: Alignment, order: Mapping[int, int]) -> float:
@@ -184,7 +198,8 @@ def _dropped_scope(claim: Reading, evidence: Evidence, main: int, known: set[str
     """Notice that sources differ in a value by scope (region, group, period) and that the claim names no scope."""
     here = evidence.sources[main].reading
     for quantity in claim.quantities:
-        for place, source in enumerate(evidence.sources):
+        for place in evidence.best(claim.keys, _CANDIDATES):
+            source = evidence.sources[place]
             there = source.reading
             if place == main or not (claim.keys.keys() & here.keys.keys()) <= there.keys.keys() | {""}:
                 continue

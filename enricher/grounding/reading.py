@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 from enricher.grounding.polarity import Marks, read_marks
-from enricher.grounding.quantities import Quantity, find_quantities
+from enricher.grounding.measures import Quantity
+from enricher.grounding.quantities import find_quantities
 from enricher.grounding.tokens import FULL, LIGHT, Token, fold, tokenize
 
 _LANGUAGE_WORDS = {
@@ -39,30 +40,31 @@ _CONJUNCTIONS = frozenset(
 _CITATION = re.compile(
     r"\[\^?(?:(?:id|doc(?:ument)?|source|ref|quelle)\s*[:#]?\s*)?\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]|【[^】]{1,20}】|\[(?:d|doc|s)\d{1,3}\]", re.I
 )
+_REMEMBERED = 1024  # readings; an item is read several times while it is judged
 _RUN_LENGTH = 3  # a run of capitals so long is a title, not names
 
 
 class Clause:
     """A stretch of a sentence between commas, conjunctions and the like, with what it asserts."""
 
-    __slots__ = ("_marks", "end", "keys", "quantities", "start", "text", "tokens", "weight")
+    __slots__ = ("_marks", "_plain", "end", "keys", "quantities", "start", "text", "tokens", "weight")
 
-    def __init__(self, text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...]) -> None:
+    def __init__(self, text: str, tokens: list[Token], plain: list[Token], quantities: list[Quantity]) -> None:
         self.tokens = tokens
+        self._plain = plain  # the tokens outside of values
         self.quantities = quantities
-        self.start = min([t.start for t in tokens] + [q.start for q in quantities])
-        self.end = max([t.end for t in tokens] + [q.end for q in quantities])
+        self.start = min([t.start for t in tokens[:1]] + [q.start for q in quantities[:1]])
+        self.end = max([t.end for t in tokens[-1:]] + [q.end for q in quantities[-1:]])
         self.text = text[self.start : self.end]
-        self.keys = weights_of(token for token in tokens if not _is_inside(token, quantities))
+        self.keys = weights_of(plain)
         self.weight = sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in quantities)
         self._marks: Marks | None = None
 
     @property
     def marks(self) -> Marks:
-        """Negation, modality and the like, read when first asked for."""
+        """Negation, modality and the like, read when first asked for; "May 2024" permits nothing."""
         if self._marks is None:
-            # Words inside values are left out: "May 2024" permits nothing.
-            self._marks = read_marks([t for t in self.tokens if not _is_inside(t, self.quantities)], self.text)
+            self._marks = read_marks(self._plain, self.text)
         return self._marks
 
 
@@ -93,14 +95,21 @@ class Reading:
         return find_quantities(self.text, self.tokens, decimal_comma=comma)
 
     @cached_property
+    def _in_values(self) -> frozenset[int]:
+        """Return the offsets of the words that are part of a value."""
+        if not self.quantities:
+            return frozenset()
+        return frozenset(t.start for t in self.tokens if any(q.start <= t.start < q.end for q in self.quantities))
+
+    @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """Return the clauses; the words and values of each belong to no other."""
-        return tuple(_clauses(self.text, self.tokens, self.quantities))
+        return tuple(_clauses(self.text, self.tokens, self.quantities, self._in_values))
 
     @cached_property
     def keys(self) -> dict[str, float]:
         """Return the weight of each content key, words inside values left out."""
-        return weights_of(token for token in self.tokens if not _is_inside(token, self.quantities))
+        return weights_of(token for token in self.tokens if token.start not in self._in_values)
 
     @cached_property
     def weight(self) -> float:
@@ -121,10 +130,10 @@ class Reading:
             return frozenset()
         first = self.tokens[0] if self.tokens else None
         leading = [first] if first and first.weight and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name else []
-        return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if not _is_inside(t, self.quantities))
+        return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if t.start not in self._in_values)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_REMEMBERED)
 def read(text: str) -> Reading:
     """Return the reading of a sentence; recent ones are remembered."""
     return Reading(text)
@@ -151,19 +160,27 @@ def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
     return keys
 
 
-def _is_inside(token: Token, quantities: tuple[Quantity, ...]) -> bool:
-    return any(q.start <= token.start < q.end for q in quantities)
-
-
-def _clauses(text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...]) -> Iterable[Clause]:
-    breaks = [m.start() for m in _BREAK.finditer(text) if not any(q.start <= m.start() < q.end for q in quantities)]
-    cuts = sorted({*breaks, *(t.start for t in tokens if t.word in _CONJUNCTIONS and not _is_inside(t, quantities))})
-    start = 0
-    for cut in [*cuts, len(text) + 1]:
-        inside = tuple(t for t in tokens if start <= t.start < cut)
-        values = tuple(q for q in quantities if start <= q.start < cut)
-        start = cut
+def _clauses(
+    text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...], in_values: frozenset[int]
+) -> Iterable[Clause]:
+    cuts = [m.start() for m in _BREAK.finditer(text) if not any(q.start <= m.start() < q.end for q in quantities)]
+    cuts += [t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values]
+    cuts.sort()
+    cuts.append(len(text) + 1)
+    at_token = at_value = 0
+    for cut in cuts:
+        inside: list[Token] = []
+        plain: list[Token] = []
+        values: list[Quantity] = []
+        while at_token < len(tokens) and tokens[at_token].start < cut:
+            inside.append(tokens[at_token])
+            if tokens[at_token].start not in in_values:
+                plain.append(tokens[at_token])
+            at_token += 1
+        while at_value < len(quantities) and quantities[at_value].start < cut:
+            values.append(quantities[at_value])
+            at_value += 1
         if inside or values:
-            clause = Clause(text, inside, values)
+            clause = Clause(text, inside, plain, values)
             if clause.weight:
                 yield clause

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
+from heapq import nsmallest
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
@@ -41,7 +42,8 @@ class Evidence:
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
-        self._prefixes: dict[str, set[str]] = defaultdict(set)
+        self._prefixes: dict[str, list[str]] = defaultdict(list)
+        self._variants: dict[str, tuple[str, ...]] = {}
         for document in item.documents:
             self._read_document(document)
         self._mark_seams()
@@ -106,33 +108,36 @@ class Evidence:
 
     def knows(self, key: str) -> bool:
         """Tell whether any document holds the key or another form of its word."""
-        return key in self._index or self.variant(key, None) is not None
+        return key in self._index or bool(self.variants(key))
 
-    def variant(self, key: str, among: Iterable[str] | None) -> str | None:
-        """Return a key that looks like another form of the same word, among the given ones or anywhere."""
+    def variants(self, key: str) -> tuple[str, ...]:
+        """Return the keys in the documents that look like other forms of the same word."""
+        found = self._variants.get(key)
+        if found is None:
+            found = self._variants[key] = self._find_variants(key)
+        return found
+
+    def _find_variants(self, key: str) -> tuple[str, ...]:
         if len(key) < _PREFIX or not key.isalpha():
-            return None
-        if among is None:
-            if not self._prefixes:
-                for known in self._index:
-                    self._prefixes[known[:_PREFIX]].add(known)
-            among = self._prefixes.get(key[:_PREFIX], ())
-        for other in among:
-            if other[:_PREFIX] == key[:_PREFIX] and _are_forms(key, other):
-                return other
-        return None
+            return ()
+        if not self._prefixes:
+            for known in self._index:
+                self._prefixes[known[:_PREFIX]].append(known)
+        return tuple(other for other in self._prefixes.get(key[:_PREFIX], ()) if other != key and _are_forms(key, other))
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
         """Return the places of the sentences that share most with the keys, best first."""
         scores: dict[int, float] = defaultdict(float)
         for key, weight in keys.items():
-            known = key if key in self._index else self.variant(key, None)
+            known = key if key in self._index else next(iter(self.variants(key)), None)
             if known is None:
                 continue
             gain = weight * self.rarity[known]
             for place in self._index[known]:
                 scores[place] += gain
-        return sorted(scores, key=lambda place: (-scores[place], place))[:limit]
+        if len(scores) <= limit:
+            return sorted(scores, key=lambda place: (-scores[place], place))
+        return nsmallest(limit, scores, key=lambda place: (-scores[place], place))
 
 
 def _are_forms(left: str, right: str) -> bool:

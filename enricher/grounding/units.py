@@ -1,5 +1,6 @@
 """Units and currencies: which dimension each belongs to, and how it converts to the unit its dimension is compared in."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from enricher.grounding.tokens import fold
@@ -84,6 +85,7 @@ _EXACT, _FOLDED = _read_table()
 UNSPACED_UNITS = tuple(sorted((name for name in _EXACT if "\u3040" <= name[0] <= "\u9fff"), key=len, reverse=True))
 
 
+@lru_cache(maxsize=10_000)
 def find_unit(spelling: str) -> Unit | None:
     """Return the unit that is spelled so, or None."""
     return _EXACT.get(spelling) or _FOLDED.get(fold(spelling.rstrip(".")))

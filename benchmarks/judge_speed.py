@@ -1,0 +1,153 @@
+"""Measure how many answers a second of CPU the embedded judge takes, and whether its memory stays flat.
+
+    python benchmarks/judge_speed.py --records 100000
+
+A record has 5 documents of 120 words and an answer of 120 words in 6 sentences; no two are the same. The floor is what
+plain tokenising of the same texts with one regular expression costs in the same run. CPU time of this one process is
+counted, so that other work on the machine doesn't matter.
+"""
+
+import argparse
+import random
+import re
+import resource
+import time
+from pathlib import Path
+
+from enricher.judges.local import LocalDiffJudge
+from enricher.steps.segmentation import split_item
+from enricher.trace import Document, Item, SpanId, TraceId
+
+_SUBJECTS = (
+    "supplier customer tenant landlord employee patient station museum library engine battery contract policy licence "
+    "committee hospital pharmacy airline passenger student teacher council court ministry factory warehouse router server "
+    "database firewall module sensor camera turbine reactor vaccine therapy protein enzyme river glacier forest harvest"
+).split()
+_VERBS = (
+    "must deliver|may terminate|should inspect|has replaced|will renew|cannot transfer|accepts|rejects|monitors|protects|"
+    "reduces|increases|requires|supports|stores|releases|publishes|repairs|covers|measures"
+).split("|")
+_OBJECTS = (
+    "shipment invoice deposit warranty account report dosage temperature pressure schedule permit insurance voucher password "
+    "certificate signal voltage sample mixture surface coating boundary pipeline bridge tunnel archive manuscript budget "
+    "subsidy tariff quota refund penalty objection appeal hearing verdict statute amendment protocol interface channel"
+).split()
+_ADJECTIVES = (
+    "annual monthly written electronic additional original regional national seasonal temporary permanent damaged certified "
+    "external internal primary secondary sterile digital hydraulic thermal chemical organic historic public private"
+).split()
+_TAILS = (
+    "within {n} days|before {day} March {year}|for {n} EUR|at {n} percent|in {city}|after {n} months|if the {o} is {a}|"
+    "unless the {s} objects|at least {n} km away|between {n} and {m} hours|since {year}|by the {s} of {city}"
+).split("|")
+_CITIES = "Oslo Lisbon Turin Gdansk Leipzig Bergen Porto Ghent Malmo Graz Bilbao Tartu Aarhus Brno Lyon Cork".split()
+_DOCUMENTS, _DOCUMENT_WORDS, _ANSWER_SENTENCES, _ANSWER_WORDS = 5, 120, 6, 120
+_WORD = re.compile(r"\w+")
+
+
+def main() -> None:
+    """Run the benchmark and print its figures."""
+    parser = argparse.ArgumentParser(description="Measure the embedded judge.")
+    parser.add_argument("--records", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    judge = LocalDiffJudge()
+    _judge(judge, _record(chance, 0))  # tables and caches are filled by the first record
+    started, judged, floor, making = _memory(), 0.0, 0.0, 0.0
+    for number in range(options.records):
+        begun = time.process_time()
+        item = _record(chance, number)
+        made = time.process_time()
+        _judge(judge, item)
+        done = time.process_time()
+        _tokenize(item)
+        floor += time.process_time() - done
+        judged += done - made
+        making += made - begun
+        if options.records >= 10 and (number + 1) % (options.records // 10) == 0:
+            print(f"{number + 1:>8} records  {(number + 1) / judged:7.1f} answers/s of CPU  {_memory():6.1f} MB", flush=True)
+    print(f"judge  {judged / options.records * 1000:7.3f} ms a record  {options.records / judged:9.1f} answers/s of CPU")
+    print(f"floor  {floor / options.records * 1000:7.3f} ms a record (plain tokenising), the judge takes {judged / floor:.0f} times as long")
+    print(f"memory {started:.1f} MB after the first record, {_memory():.1f} MB at the end")
+
+
+def _judge(judge: LocalDiffJudge, item: Item) -> None:
+    judge.verdict(split_item(item))
+
+
+def _tokenize(item: Item) -> int:
+    return sum(len(_WORD.findall(text)) for text in (item.answer, *(document.text for document in item.documents)))
+
+
+def _memory() -> float:
+    """Return the resident memory in MB: now where /proc tells, else the peak."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text())
+        if found:
+            return int(found[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _record(chance: random.Random, number: int) -> Item:
+    documents = [_text(chance, _DOCUMENT_WORDS) for _ in range(_DOCUMENTS)]
+    sentences = [sentence for text in documents for sentence in text]
+    answer = [_answer_sentence(chance, sentences) for _ in range(_ANSWER_SENTENCES)]
+    return Item(
+        trace_id=TraceId(f"r{number}"),
+        question=f"What does the {chance.choice(_SUBJECTS)} do about the {chance.choice(_OBJECTS)}?",
+        documents=tuple(Document(id=f"d{n}", text=" ".join(text)) for n, text in enumerate(documents, 1)),
+        answer=" ".join(answer),
+        annotate_span_id=SpanId("root"),
+    )
+
+
+def _text(chance: random.Random, words: int) -> list[str]:
+    text: list[str] = []
+    count = 0
+    while count < words:
+        text.append(_sentence(chance))
+        count += len(text[-1].split())
+    return text
+
+
+def _sentence(chance: random.Random) -> str:
+    clause = f"The {chance.choice(_ADJECTIVES)} {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)}"
+    other = f"the {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)}"
+    return f"{clause} {_tail(chance)}, and {other} {_tail(chance)}."
+
+
+def _thing(chance: random.Random) -> str:
+    return f"{chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)} of unit {chance.choice('ABCDEFGH')}{chance.randrange(900)}"
+
+
+def _tail(chance: random.Random) -> str:
+    low = chance.randrange(2, 90)
+    return chance.choice(_TAILS).format(
+        n=low,
+        m=low + chance.randrange(1, 30),
+        day=chance.randrange(1, 28),
+        year=chance.randrange(1990, 2026),
+        city=chance.choice(_CITIES),
+        o=chance.choice(_OBJECTS),
+        a=chance.choice(_ADJECTIVES),
+        s=chance.choice(_SUBJECTS),
+    )
+
+
+def _answer_sentence(chance: random.Random, sentences: list[str]) -> str:
+    """Return a sentence of the documents: as it is, with another value, shortened, or a new one."""
+    source = chance.choice(sentences)
+    kind = chance.randrange(4)
+    if kind == 0:
+        return source
+    if kind == 1:
+        return re.sub(r"\d+", lambda found: str(int(found.group()) + 1), source, count=1)
+    if kind == 2:
+        return source.replace(", and ", ", while ").replace(" must ", " may ")
+    return _sentence(chance)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,18 +2,24 @@
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from connectors.langsmith_runs import span_from_run
+from connectors.phoenix_spans import span_from_rest, span_kind
 from enricher.errors import BadReply
-from enricher.trace import RawTrace, Span, SpanEvent, SpanId, SpanKind, TraceId, TraceRef
+from enricher.trace import RawTrace, Span, SpanEvent, SpanId, TraceId, TraceRef
 
 _KIND_ATTRIBUTE = "openinference.span.kind"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STATUS = {"0": "UNSET", "1": "OK", "2": "ERROR", "success": "OK", "error": "ERROR", "ok": "OK"}
+_STATUS = {"0": "UNSET", "1": "OK", "2": "ERROR"}
 _GZIP = b"\x1f\x8b"
+# What holds others: OTLP's envelopes, the pages of Phoenix and LangSmith, recorded requests.
+_ENVELOPES = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans", "data", "runs", "items")
+
+Reader = Callable[[Mapping[str, Any]], Span]
 
 
 def read_file(path: Path) -> list[tuple[Span, ...]]:
@@ -65,32 +71,44 @@ def spans_of(payload: Any) -> tuple[Span, ...]:
     Raises:
         BadReply: it is none of the known formats.
     """
-    if isinstance(payload, dict):
-        if "resourceSpans" in payload or "resource_spans" in payload:
-            return otlp_spans(payload)
-        for key in ("spans", "data", "runs", "items"):
-            if isinstance(payload.get(key), list):
-                return spans_of(payload[key])
-        payload = [payload]
-    if not isinstance(payload, list):
-        raise BadReply("this is no export of traces: a JSON object or list is expected")
-    return tuple(span for entry in payload for span in _spans_of_entry(entry))
+    return tuple(map(span_of, entries_of(payload)))
 
 
-def _spans_of_entry(entry: Any) -> Iterable[Span]:
-    if not isinstance(entry, dict):
-        raise BadReply("this is no export of traces: its entries are no JSON objects")
-    if "resourceSpans" in entry or "resource_spans" in entry or isinstance(entry.get("spans"), list):
-        return spans_of(entry)
+def entries_of(payload: Any) -> Iterator[Any]:
+    """Yield what a decoded export lists, each span or run as it stands there; nothing is checked here."""
+    if isinstance(payload, list):
+        for entry in payload:
+            yield from entries_of(entry)
+        return
+    held = None
+    if isinstance(payload, dict) and _reader_of(payload) is None:
+        held = next((payload[key] for key in _ENVELOPES if isinstance(payload.get(key), list)), None)
+    yield from (payload,) if held is None else entries_of(held)
+
+
+def span_of(entry: Any) -> Span:
+    """Read one span or run of any known format.
+
+    Raises:
+        BadReply: it is none, or a part of it is missing or broken.
+    """
+    reader = _reader_of(entry) if isinstance(entry, dict) else None
+    if reader is None:
+        raise BadReply("this is no export of traces: there is something that is neither a span nor a run")
+    try:
+        return reader(entry)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise BadReply(f"a span or run in this export is broken: {type(error).__name__}: {error}") from error
+
+
+def _reader_of(entry: Mapping[str, Any]) -> Reader | None:
     if "run_type" in entry:
-        return (langsmith_span(entry),)
+        return span_from_run
     if isinstance(entry.get("context"), dict):
-        return (phoenix_span(entry),)
+        return phoenix_span
     if isinstance(entry.get("attributes"), list) or "spanId" in entry:
-        return (otlp_span(entry),)
-    if "span_id" in entry:
-        return (recorded_span(entry),)
-    raise BadReply("this is no export of traces: its entries are neither spans nor runs")
+        return otlp_span
+    return recorded_span if "span_id" in entry else None
 
 
 def recorded_span(raw: Mapping[str, Any]) -> Span:
@@ -111,29 +129,9 @@ def recorded_span(raw: Mapping[str, Any]) -> Span:
 
 
 def phoenix_span(raw: Mapping[str, Any]) -> Span:
-    """Read a span of Phoenix's REST API."""
-    context = raw["context"]
-    return _span(
-        raw,
-        trace_id=context.get("trace_id"),
-        span_id=context["span_id"],
-        parent_id=raw.get("parent_id"),
-        start=_from_text(raw.get("start_time")),
-        end=_from_text(raw.get("end_time")),
-        status=raw.get("status_code"),
-        message=raw.get("status_message"),
-        attributes=_flat(raw.get("attributes") or {}),
-        kind=raw.get("span_kind"),
-    )
-
-
-def otlp_spans(payload: Mapping[str, Any]) -> tuple[Span, ...]:
-    """Read an OTLP JSON export, as collectors write it."""
-    found = []
-    for resource in payload.get("resourceSpans", payload.get("resource_spans")) or ():
-        for scope in resource.get("scopeSpans", resource.get("scope_spans")) or ():
-            found += [otlp_span(raw) for raw in scope.get("spans") or ()]
-    return tuple(found)
+    """Read a span as Phoenix exports it; some exports nest the attributes that its REST interface gives flat."""
+    events = [{**event, "attributes": _flat(event.get("attributes") or {})} for event in raw.get("events") or ()]
+    return span_from_rest({**raw, "attributes": _flat(raw.get("attributes") or {}), "events": events})
 
 
 def otlp_span(raw: Mapping[str, Any]) -> Span:
@@ -153,36 +151,6 @@ def otlp_span(raw: Mapping[str, Any]) -> Span:
     )
 
 
-def langsmith_span(run: Mapping[str, Any]) -> Span:
-    """Read a LangSmith run of either API version; v2 names the parent last among its ancestors."""
-    ancestors = run.get("parent_run_ids") or ()
-    error = run.get("error")
-    status = str(run.get("status") or "").lower()
-    return Span(
-        trace_id=TraceId(str(run.get("trace_id") or run["id"])),
-        span_id=SpanId(str(run["id"])),
-        parent_id=_parent(run.get("parent_run_id") or (ancestors[-1] if ancestors else None)),
-        name=str(run.get("name") or ""),
-        kind=_kind(run.get("run_type")),
-        start_time=_from_text(run.get("start_time")),
-        end_time=_from_text(run.get("end_time")),
-        status="ERROR" if error or status == "error" else _STATUS.get(status, "UNSET"),
-        status_message=str(error or ""),
-        attributes=_run_attributes(run),
-        inputs=run.get("inputs") if run.get("inputs") is not None else {},
-        outputs=run.get("outputs") if run.get("outputs") is not None else {},
-    )
-
-
-def _run_attributes(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the thread; the rest of a run's metadata holds the producer's environment and stays there."""
-    extra = run.get("extra")
-    metadata = run.get("metadata") or (extra.get("metadata") if isinstance(extra, dict) else None) or {}
-    named = (metadata.get(key) for key in ("session_id", "thread_id", "conversation_id"))
-    thread = run.get("thread_id") or next((value for value in named if value), None)
-    return {"session.id": str(thread)} if thread else {}
-
-
 def _span(
     raw: Mapping[str, Any],
     *,
@@ -194,15 +162,14 @@ def _span(
     status: Any,
     message: Any,
     attributes: Mapping[str, Any],
-    kind: Any = None,
-    dropped: Any = None,
+    dropped: Any,
 ) -> Span:
     return Span(
         trace_id=TraceId(str(trace_id or "")),
         span_id=SpanId(str(span_id)),
         parent_id=_parent(parent_id),
         name=str(raw.get("name") or ""),
-        kind=_kind(kind or attributes.get(_KIND_ATTRIBUTE)),
+        kind=span_kind(str(attributes.get(_KIND_ATTRIBUTE) or "")),
         start_time=start,
         end_time=end,
         status=_status(status),
@@ -223,12 +190,6 @@ def _parent(value: Any) -> SpanId | None:
     return SpanId(str(value)) if value and str(value).strip("0") else None
 
 
-def _kind(word: Any) -> SpanKind:
-    if isinstance(word, str) and word.upper() in SpanKind.__members__:
-        return SpanKind[word.upper()]
-    return SpanKind.UNKNOWN
-
-
 def _status(code: Any) -> str:
     word = str(code if code is not None else "UNSET").removeprefix("STATUS_CODE_")
     return _STATUS.get(word.lower(), word if word in ("OK", "ERROR", "UNSET") else "UNSET")
@@ -236,13 +197,6 @@ def _status(code: Any) -> str:
 
 def _from_nanoseconds(value: Any) -> datetime | None:
     return _EPOCH + timedelta(microseconds=int(value) // 1000) if value else None
-
-
-def _from_text(value: Any) -> datetime | None:
-    if not isinstance(value, str) or not value:
-        return None
-    moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _flat(attributes: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """Decide which items must not be judged, and why; make the others safe to judge."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from enricher.steps.extraction.payloads import folded
+from enricher.steps.extraction.payloads import folded, is_broken_json
 from enricher.trace import Document, Extraction, Item, RawTrace, Rejection, RejectReason, Source, Span, SpanId
 
 _DETAILS = {
@@ -26,7 +25,7 @@ _DETAILS = {
     RejectReason.UNKNOWN_SPAN_ID: "the item names a span that is not in its trace",
 }
 # Reasons that extraction flags by name; the first that applies is the one that explains the others.
-_BEFORE_ANSWER = (RejectReason.NOT_RAG, RejectReason.ERROR)
+_BEFORE_ANSWER = (RejectReason.ERROR, RejectReason.NOT_RAG)
 _WITHOUT_CONTEXT = (
     RejectReason.EMPTY_RETRIEVAL,
     RejectReason.RETRIEVAL_ERROR,
@@ -34,6 +33,7 @@ _WITHOUT_CONTEXT = (
     RejectReason.TOOL_ERROR,
 )
 _CUT_MINIMUM = 64  # characters; below, equal lengths are chance
+_BLURRED = 2  # characters by which cut values differ where a limit counts bytes
 _CUT_STRINGS = 3  # different strings of the same greatest length that betray a limit
 _INDEX = re.compile(r"\.\d+\.")
 
@@ -134,18 +134,15 @@ def has_cut_values(spans: Sequence[Span]) -> bool:
     It betrays itself by different strings of one and the same greatest length, under different kinds of key (chunks of
     one size are no sign), or by JSON of that length that breaks off.
     """
-    longest = 0
-    ends: dict[str, set[str]] = {}
-    for key, text in _texts(spans):
-        if len(text) < max(longest, _CUT_MINIMUM):
-            continue
-        if len(text) > longest:
-            longest, ends = len(text), {}
-        ends.setdefault(text, set()).add(_INDEX.sub(".", key))
-    kinds = {key for keys in ends.values() for key in keys}
-    if len(ends) < 2 or len(kinds) < 2:
+    texts = [(len(text), key, text) for key, text in _texts(spans) if len(text) >= _CUT_MINIMUM - _BLURRED]
+    longest = max((length for length, _, _ in texts), default=0)
+    if longest < _CUT_MINIMUM:
         return False
-    return any(map(_is_broken_json, ends)) or len(ends) >= _CUT_STRINGS
+    ends = {text: _INDEX.sub(".", key) for length, key, text in texts if length == longest}
+    if len(ends) >= _CUT_STRINGS and len(set(ends.values())) > 1:
+        return True
+    near = {text: _INDEX.sub(".", key) for length, key, text in texts if length >= longest - _BLURRED}
+    return len(set(near.values())) > 1 and any(map(is_broken_json, near))
 
 
 def _texts(spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
@@ -155,13 +152,3 @@ def _texts(spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
             for key, value in attributes.items():
                 if isinstance(value, str):
                     yield key, value
-
-
-def _is_broken_json(text: str) -> bool:
-    if text[:1] not in "{[" or text.rstrip()[-1:] in "}]":
-        return False
-    try:
-        json.loads(text)
-    except ValueError:
-        return True
-    return False

@@ -21,7 +21,6 @@ from enricher.steps.extraction.sources import (
 from enricher.steps.extraction.trees import Scope
 from enricher.trace import SpanKind
 
-_PROMPT_MINIMUM = 150  # characters; a shorter prompt holds no context worth the name
 _MANY = 8  # documents; a span that lists as many and not even its input has lost its oldest attributes
 _LIMIT = 128  # OpenTelemetry's default number of attributes a span; the oldest are dropped silently
 _NEAR = 8  # attributes by which Phoenix may change the number
@@ -152,8 +151,6 @@ def _from_prompt(scope: Scope, writers: Sequence[Node]) -> list[Piece]:
     """Cut the context out of the prompts that wrote the answer, or out of the variables that were put into them."""
     found: list[Piece] = []
     for node in writers:
-        if len(node.prompt_folded) < _PROMPT_MINIMUM and node.context is None:
-            continue
         seen = {piece.key for piece in found}
         found += [piece for piece in _prompt_pieces(node) if piece.key not in seen]
     if found:

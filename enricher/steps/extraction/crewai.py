@@ -16,4 +16,5 @@ class CrewAI(Family):
         if inputs and isinstance(inputs.value, dict) and inputs.value:
             return inputs
         tasks = first_of(span.attributes, "crew_tasks")
-        return Found(tasks.value[-1], "crew_tasks#/-1") if tasks and isinstance(tasks.value, list) else None
+        listed = tasks.value if tasks and isinstance(tasks.value, list) else []
+        return Found(listed[-1], "crew_tasks#/-1") if listed else None

@@ -164,7 +164,7 @@ def _flags(scope: Scope, question: Part | None, answer: Part | None, has_history
         "error": answer is None and any(n.span.status == "ERROR" for n in (*scope.models, *filter(None, [scope.root]))),
         "content_not_captured": answer is None and _is_silent(scope),
         "no_question": question is None,
-        "agent": any(node.is_evidence_tool for node in scope.nodes),
+        "agent": any(n.is_evidence_tool for n in scope.nodes) or any(m.calls for n in scope.models for m in n.replies),
         "multi_turn": has_history,
         "refusal": any(n.refusal for n in scope.models if n.reply is None) or _is_refusal(answer),
         "truncated_answer": reason in _CUT_REASONS,

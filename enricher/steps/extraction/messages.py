@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from enricher.steps.extraction.payloads import decode, plain_text
+from enricher.steps.extraction.payloads import as_list, decode, plain_text
 
 _ROLES = {
     "human": "user",
@@ -143,7 +143,7 @@ def _class_name(raw: dict[str, Any]) -> str | None:
 
 
 def _calls(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for call in fields.get("tool_calls") or ():
+    for call in as_list(fields.get("tool_calls")):
         if isinstance(call, dict):
             yield from _call(call)
 
@@ -201,10 +201,12 @@ def _from_flat(flat: dict[str, Any]) -> Message | None:
     parts: dict[int, str] = {}
     calls: dict[int, dict[str, Any]] = {}
     for key, value in flat.items():
-        if key.startswith("message.contents.") and key.endswith((".text", ".content")):
-            parts[int(key.split(".")[2])] = value
-        elif key.startswith("message.tool_calls."):
-            pieces = key.split(".")
+        pieces = key.split(".")
+        if len(pieces) < 4 or not pieces[2].isdigit():
+            continue
+        if pieces[1] == "contents" and pieces[-1] in ("text", "content"):
+            parts[int(pieces[2])] = value
+        elif pieces[1] == "tool_calls":
             calls.setdefault(int(pieces[2]), {})[pieces[-1]] = value
     texts = [parts[index] for index in sorted(parts) if isinstance(parts[index], str)]
     if isinstance(flat.get("message.content"), str):

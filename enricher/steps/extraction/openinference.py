@@ -6,7 +6,7 @@ from typing import Any
 from enricher.steps.extraction.family import Family, first_of, first_text
 from enricher.steps.extraction.messages import Message, openinference_messages
 from enricher.steps.extraction.passages import Passage, passages_in
-from enricher.steps.extraction.payloads import Found, decode, numbered
+from enricher.steps.extraction.payloads import Found, as_list, decode, numbered
 from enricher.trace import Span, SpanKind
 
 _CONTEXT_VARIABLES = (
@@ -58,7 +58,7 @@ class OpenInference(Family):
             prompts = [prompts]
         if not prompts:
             prompts = [g.get("prompt.text") for g in numbered(attributes, "llm.prompts")]
-        return [Message("user", (text,)) for text in prompts or () if isinstance(text, str)]
+        return [Message("user", (text,)) for text in as_list(prompts) if isinstance(text, str)]
 
     def replies(self, span: Span) -> Sequence[Message]:
         """Return `llm.output_messages`."""

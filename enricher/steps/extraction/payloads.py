@@ -11,6 +11,7 @@ _LITERAL_LIMIT = 100_000  # characters; Python literals are rare, and parsing a 
 _REDACTED = re.compile(r"[\W_]*(?:redacted|masked|hidden|content[ _]removed)[\W_]*|\*{3,}", re.I)
 # What str() makes of objects: "<generator object ...>", "StopEvent(result=...)", "Document(id=..." and the like.
 _REPR = re.compile(r"<[\w.]+(?: object\b| at 0x|\()[^\n]*>?|<class '[\w.]+'>|[A-Z]\w*\(\w+=")
+_JSON_STARTS = ('{"', '{ "', "{\n", "[{", '["', "[[")
 _NOTHING = frozenset({"", "completed.", "none", "null", "undefined", "nan", "[]", "{}", '""', "''"})
 
 
@@ -55,6 +56,22 @@ def _value_of(node: ast.expr) -> Any:
     if isinstance(node, ast.Dict):
         return {_value_of(key): _value_of(value) for key, value in zip(node.keys, node.values, strict=True) if key}
     return ast.literal_eval(node)
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a decoded list as it is, and anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def is_broken_json(text: str) -> bool:
+    """Tell whether a text is JSON that breaks off."""
+    if not text.startswith(_JSON_STARTS) or text.rstrip()[-1:] in "]}":
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return True
+    return False
 
 
 def is_redacted(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from enricher.steps.extraction.messages import Message, last_user, message_of, messages_in
-from enricher.steps.extraction.payloads import Found, decode, plain_text
+from enricher.steps.extraction.payloads import Found, decode, is_broken_json, plain_text
 from enricher.steps.extraction.prompts import question_of, without_label
 
 _KEYS = (
@@ -37,7 +37,7 @@ def _search(value: Any, path: str, depth: int) -> Found | None:
         text = plain_text(value)
         if text and text[0] in "{[" and not isinstance(decoded := decode(text), str):
             return _search(decoded, path, depth - 1) if depth else None
-        return Found(question_of(text), path) if text else None
+        return Found(question_of(text), path) if text and not is_broken_json(text) else None
     if depth == 0 or not isinstance(value, list | dict) or not value:
         return None
     if said := _in_messages(value):

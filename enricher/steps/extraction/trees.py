@@ -59,10 +59,8 @@ class Tree:
 
     def scopes(self) -> list[Scope]:
         """Return one scope a question."""
-        wrappers = _top_wrappers(self.tops)
+        wrappers = [part for node in _top_wrappers(self.tops) for part in _independent_parts(node) or [node]]
         full = _complete(wrappers, any(_is_source(node) for node in self.nodes))
-        if len(full) == 1:
-            full = _independent_parts(full[0]) or full
         if len(full) > 1:
             return [Scope(node, _ordered(node.subtree()), is_alone=False) for node in full]
         if full and len(wrappers) == 1:

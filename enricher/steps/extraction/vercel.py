@@ -5,7 +5,7 @@ from typing import Any
 
 from enricher.steps.extraction.family import Family, first_of, first_text
 from enricher.steps.extraction.messages import Message, messages_in
-from enricher.steps.extraction.payloads import Found, decode
+from enricher.steps.extraction.payloads import Found, as_list, decode
 from enricher.trace import Span, SpanKind
 
 _MODEL_CALLS = (".doGenerate", ".doStream")
@@ -55,7 +55,7 @@ class Vercel(Family):
         made = decode(span.attributes.get("ai.response.toolCalls"))
         calls = [
             (str(call["toolName"]), decode(call.get("input", call.get("args"))))
-            for call in made or ()
+            for call in as_list(made)
             if isinstance(call, dict) and "toolName" in call
         ]
         found = first_of(span.attributes, *_OBJECT)

@@ -41,7 +41,8 @@ _TAILS = (
     "unless the {s} objects|at least {n} km away|between {n} and {m} hours|since {year}|by the {s} of {city}"
 ).split("|")
 _CITIES = "Oslo Lisbon Turin Gdansk Leipzig Bergen Porto Ghent Malmo Graz Bilbao Tartu Aarhus Brno Lyon Cork".split()
-_DOCUMENTS, _DOCUMENT_WORDS, _ANSWER_SENTENCES, _ANSWER_WORDS = 5, 120, 6, 120
+_ADVERBS = "directly carefully usually together again there afterwards locally abroad online partly fully".split()
+_DOCUMENTS, _SENTENCES, _SENTENCE_WORDS, _WITH_VALUE = 5, 6, 20, 0.5
 _WORD = re.compile(r"\w+")
 
 
@@ -91,9 +92,9 @@ def _memory() -> float:
 
 
 def _record(chance: random.Random, number: int) -> Item:
-    documents = [_text(chance, _DOCUMENT_WORDS) for _ in range(_DOCUMENTS)]
+    documents = [_text(chance, _SENTENCES) for _ in range(_DOCUMENTS)]
     sentences = [sentence for text in documents for sentence in text]
-    answer = [_answer_sentence(chance, sentences) for _ in range(_ANSWER_SENTENCES)]
+    answer = [_answer_sentence(chance, sentences) for _ in range(_SENTENCES)]
     return Item(
         trace_id=TraceId(f"r{number}"),
         question=f"What does the {chance.choice(_SUBJECTS)} do about the {chance.choice(_OBJECTS)}?",
@@ -103,23 +104,24 @@ def _record(chance: random.Random, number: int) -> Item:
     )
 
 
-def _text(chance: random.Random, words: int) -> list[str]:
-    text: list[str] = []
-    count = 0
-    while count < words:
-        text.append(_sentence(chance))
-        count += len(text[-1].split())
-    return text
+def _text(chance: random.Random, sentences: int) -> list[str]:
+    return [_sentence(chance) for _ in range(sentences)]
 
 
 def _sentence(chance: random.Random) -> str:
-    clause = f"The {chance.choice(_ADJECTIVES)} {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)}"
-    other = f"the {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)}"
-    return f"{clause} {_tail(chance)}, and {other} {_tail(chance)}."
+    """Return a sentence of 20 words; every second one names a value."""
+    tail = _tail(chance) if chance.random() < _WITH_VALUE else f"for the {chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)}"
+    words = (
+        f"The {chance.choice(_ADJECTIVES)} {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)} {tail}, "
+        f"and the {chance.choice(_SUBJECTS)} of {chance.choice(_CITIES)} {chance.choice(_VERBS)} the {_thing(chance)}"
+    ).split()
+    while len(words) < _SENTENCE_WORDS:
+        words.append(chance.choice(_ADVERBS))
+    return " ".join(words[:_SENTENCE_WORDS]) + "."
 
 
 def _thing(chance: random.Random) -> str:
-    return f"{chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)} of unit {chance.choice('ABCDEFGH')}{chance.randrange(900)}"
+    return f"{chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)}"
 
 
 def _tail(chance: random.Random) -> str:

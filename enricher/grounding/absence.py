@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from enricher.grounding.outcome import Decision, Question
@@ -44,6 +45,9 @@ _PATTERNS = tuple(
         r"(?:los\s+documentos|el\s+(?:texto|contexto|documento))\s+no\s+(?:menciona|indica|contiene|especifica)\w*",
     )
 )
+_DENIALS = frozenset(
+    """no not don't doesn't didn't isn't aren't wasn't weren't silent kein keine keinen nichts ne no""".split()
+)
 _LEFT_OVER = re.compile(rf"\b(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b|\b(?:in|by|within)\s+{_SOURCE}\W*$", re.I)
 _OWN_VOICE = re.compile(r"\b(?:i|we|ich|wir|je|yo)\b", re.I)
 _ANSWERED = 0.75  # of the question's words in one place
@@ -69,10 +73,10 @@ class Absence:
     topic: Reading | None
 
 
-def read_absence(text: str) -> Absence | None:
-    """Return what a sentence says the documents lack, or None if it says nothing of the kind."""
-    if "no" not in text and "n't" not in text and "n’t" not in text and "kein" not in text and "nicht" not in text.lower():
-        return None if "silent" not in text and "ne " not in text else _match(text)
+def read_absence(text: str, words: AbstractSet[str]) -> Absence | None:
+    """Return what a sentence (given with its folded words) says the documents lack, or None if it says no such thing."""
+    if _DENIALS.isdisjoint(words):
+        return None
     return _match(text)
 
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 
 from enricher.grounding.comparison import Comparison, Likeness, compare
-from enricher.grounding.lexicon import EXCLUSIVE, OPPOSITES, read_pairs
+from enricher.grounding.opposites import EXCLUDED
 from enricher.grounding.polarity import compare_marks
 from enricher.grounding.bounds import Bound
 from enricher.grounding.measures import Quantity
@@ -57,36 +56,17 @@ class Alignment:
         return self.word_share + value - 0.1 * max(self.worst - 1, 0)
 
 
-_NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
 _ENOUGH_CONTEXT = 0.5
 _ALIGNED_SHARE = 0.65
 _TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
 _PERMISSION = frozenset({key_of("allow"), key_of("prohibit")})
 
 
-def _opposites() -> dict[str, set[str]]:
-    table: dict[str, set[str]] = {}
-    for left, right in read_pairs(OPPOSITES):
-        table.setdefault(key_of(left), set()).add(key_of(right))
-        table.setdefault(key_of(right), set()).add(key_of(left))
-    return table
-
-
-_OPPOSITES = _opposites()
-_EXCLUSIVE = {
-    key_of(word): frozenset(key_of(other) for other in line.split() if other != word)
-    for line in EXCLUSIVE.strip().splitlines()
-    for word in line.split()
-}
-_SHORTEST = 3  # letters of a word that a prefix can negate
-_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis")
-
-
 def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Alignment:
     """Lay a clause of the claim beside the sentence at `place`."""
     source = evidence.sources[place]
     found = Alignment(place, has_values=bool(clause.quantities))
-    pool = pool_of(evidence, source)
+    pool = evidence.pool(place)
     covered, weight = 0.0, 0.0
     for key, worth in clause.keys.items():
         weight += worth
@@ -94,26 +74,16 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
         covered += worth * credit
         if not credit:
             found.missing[key] = worth
-    other, shared = _counterpart(clause, source)
-    resolved = _resolve_opposites(clause, source, other, found)
+    other, shared = _counterpart(clause, source, evidence)
+    resolved = _resolve_opposites(clause, source, other, evidence, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0
-    context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
-    _align_values(clause, evidence, source, found, context)
+    if clause.quantities:
+        context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
+        _align_values(clause, evidence, source, found, context)
     if other is not None and weight >= LIGHT and shared >= _ALIGNED_SHARE * weight:
         _align_marks(clause, other, source, found, resolved)
     return found
-
-
-def pool_of(evidence: Evidence, source: Source) -> dict[str, float]:
-    """Return what the sentence holds, with the sentence before and its continuation across a seam."""
-    pool: dict[str, float] = {}
-    if source.follows is not None:
-        pool = dict.fromkeys(evidence.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT)
-    if source.continues is not None:
-        pool.update(dict.fromkeys(evidence.sources[source.continues].reading.all_keys, 1.0))
-    pool.update(dict.fromkeys(source.reading.all_keys, 1.0))
-    return pool
 
 
 def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
@@ -121,7 +91,9 @@ def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
     return sum(worth for key, worth in keys.items() if key in pool) / weight if weight else 0.0
 
 
-def _resolve_opposites(clause: Clause, source: Source, other: Clause | None, found: Alignment) -> dict[str, str]:
+def _resolve_opposites(
+    clause: Clause, source: Source, other: Clause | None, evidence: Evidence, found: Alignment
+) -> dict[str, str]:
     """Return the missing keys whose opposite the sentence holds in the same place, with that opposite.
 
     Words that exclude what the sentence says are recorded as a clash.
@@ -131,26 +103,16 @@ def _resolve_opposites(clause: Clause, source: Source, other: Clause | None, fou
     held = other.keys
     resolved: dict[str, str] = {}
     for key in list(found.missing):
-        opposite = next((o for o in _turned(key) if o in held and o not in clause.keys), None)
+        opposite = next((o for o in evidence.opposites(key) if o in held and o not in clause.keys), None)
         if opposite:
             resolved[key] = opposite
             del found.missing[key]
             continue
-        rival = next((o for o in _EXCLUSIVE.get(key, ()) if o in held and o not in clause.keys), None)
+        rival = next((o for o in EXCLUDED.get(key, ()) if o in held and o not in clause.keys), None)
         if rival and len(found.missing) < len(clause.keys):
             text = _says(_spelled(clause, key), source, _spelled_in(source.reading, rival))
             found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     return resolved
-
-
-@lru_cache(maxsize=50_000)
-def _turned(key: str) -> frozenset[str]:
-    """Return the keys that say the opposite: antonyms, and the word with or without a negating prefix."""
-    turned = set(_OPPOSITES.get(key, ()))
-    if len(key) > _SHORTEST:
-        turned.update(prefix + key for prefix in _PREFIXES)
-    turned.update(key[len(p) :] for p in _PREFIXES if key.startswith(p) and len(key) > len(p) + _SHORTEST)
-    return frozenset(turned)
 
 
 def _spelled(clause: Clause, key: str) -> str:
@@ -166,8 +128,6 @@ def _says(claimed: str, source: Source, evidence: str) -> str:
 
 
 def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Alignment, context: float) -> None:
-    if not clause.quantities:
-        return
     offered = list(source.reading.quantities)
     if source.continues is not None:
         offered += evidence.sources[source.continues].reading.quantities
@@ -300,15 +260,17 @@ def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str])
     return ""
 
 
-def _counterpart(clause: Clause, source: Source) -> tuple[Clause | None, float]:
+def _counterpart(clause: Clause, source: Source, evidence: Evidence) -> tuple[Clause | None, float]:
     """Return the clause of the sentence that shares most with the claim's, and the weight of what they share."""
+    keys = clause.keys
+    turned = [(key, opposites) for key in keys if (opposites := evidence.opposites(key))]
     best, most = None, 0.0
     for other in source.reading.clauses:
         held = other.keys
-        shared = 0.0
-        for key, worth in clause.keys.items():
-            if key in held or not _turned(key).isdisjoint(held):
-                shared += worth
+        shared = sum([keys[key] for key in keys.keys() & held.keys()])
+        for key, opposites in turned:
+            if key not in held and any(opposite in held for opposite in opposites):
+                shared += keys[key]
         if shared > most:
             best, most = other, shared
     return best, most

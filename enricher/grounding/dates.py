@@ -55,6 +55,7 @@ november novembre noviembre novembro nov
 december dezember décembre diciembre dicembre december dezembro dec dez
 """
 _MONTH_NUMBER = {fold(w): n for n, row in enumerate(_MONTHS.strip().splitlines(), 1) for w in row.split()}
+MONTH_NAMES = frozenset(_MONTH_NUMBER)
 _AS_WRITTEN = sorted({w for row in _MONTHS.strip().splitlines() for w in row.split()}, key=len, reverse=True)
 _MONTH = "(?:" + "|".join(_AS_WRITTEN) + ")"
 _YEAR = r"(?:1[0-9]|20|21)\d\d"
@@ -102,11 +103,6 @@ _YEAR_HINT = re.compile(r"\d{4}")
 _TIME_HINT = re.compile(r"\d[:.h]\d\d|\d\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|h\b)|noon|midday|midnight", re.I)
 _NOON = 12 * 60
 _DAY = 24 * 60
-
-
-def is_month(word: str) -> bool:
-    """Tell whether a folded word names a month in one of the known languages."""
-    return word in _MONTH_NUMBER
 
 
 def find_dates(text: str, *, names_month: bool = True) -> list[FoundDate]:

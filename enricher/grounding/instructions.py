@@ -1,11 +1,12 @@
 """Recognise text in documents that instructs whoever evaluates or answers, and is therefore no evidence."""
 
 import re
+from collections.abc import Set as AbstractSet
 
-_HINT = re.compile(
-    r"ignore|disregard|forget|override|score|evaluat|system\s*:|assistant\s*:|fully[_\s]supported|faithful|judge|grade|rating|"
-    r"instruction|you\s+(?:must|should|are\s+now)|ignorier|bewert|ignorez|ignora|verdict",
-    re.I,
+_HINTS = frozenset(
+    """ignore disregard forget override bypass score scores rating evaluator evaluators evaluation grader graders system developer
+    faithful faithfulness supported fully_supported judge judges instruction instructions prompt prompts verdict ignoriere ignorieren
+    ignorez ignora anweisung anweisungen instrucciones you""".split()
 )
 _INSTRUCTION = re.compile(
     r"""
@@ -32,9 +33,9 @@ _INSTRUCTION = re.compile(
 _QUOTED = re.compile(r"[\"“„«‘'][^\"”“»’']*$")
 
 
-def addresses_the_judge(sentence: str) -> bool:
-    """Tell whether a sentence instructs its reader how to judge or answer; quoting such a text is no instruction."""
-    if not _HINT.search(sentence):
+def addresses_the_judge(sentence: str, words: AbstractSet[str]) -> bool:
+    """Tell whether a sentence (and its folded words) instructs its reader how to judge; quoting such a text does not."""
+    if words.isdisjoint(_HINTS):
         return False
     found = _INSTRUCTION.search(sentence)
     return bool(found) and not _QUOTED.search(sentence[: found.start()])

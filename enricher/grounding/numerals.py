@@ -48,6 +48,7 @@ _AMBIGUOUS = frozenset(
 _CJK_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2, "二": 2}
 _CJK_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 CJK_NUMERAL = "[" + "".join(_CJK_DIGITS) + "".join(_CJK_SCALES) + "]"
+COMPOUND_ENDS = ("zig", "ssig", "hundert", "tausend")  # of German number words written as one
 _LARGE = 10_000
 
 
@@ -136,7 +137,7 @@ def word_value(word: str) -> int | None:
 
 
 def _german_compound(word: str) -> int | None:
-    if len(word) < 8 or not word.endswith(("zig", "ssig", "hundert", "tausend")):
+    if len(word) < 8 or not word.endswith(COMPOUND_ENDS):
         return None
     for scale, name in ((1000, "tausend"), (100, "hundert")):
         if name in word:

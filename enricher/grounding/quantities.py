@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
-from enricher.grounding.dates import find_dates, find_times, is_month
+from enricher.grounding.dates import MONTH_NAMES, find_dates, find_times
 from enricher.grounding.fractions import find_fractions
 from enricher.grounding.measures import Quantity, read_value
-from enricher.grounding.numerals import CJK_NUMERAL, find_numerals, read_cjk, read_digits, word_value
+from enricher.grounding.numerals import CJK_NUMERAL, COMPOUND_ENDS, find_numerals, read_cjk, read_digits
 from enricher.grounding.tokens import Token
 from enricher.grounding.units import UNSPACED_UNITS
 
@@ -34,13 +35,12 @@ _NUMBER_WORDS = frozenset(
 
 
 def find_quantities(
-    text: str, tokens: Sequence[Token], *, decimal_comma: bool | None = None
+    text: str, tokens: Sequence[Token], words: AbstractSet[str], *, decimal_comma: bool | None = None
 ) -> tuple[Quantity, ...]:
-    """Return the values of a text in order, none overlapping another."""
-    words = {token.word for token in tokens}
+    """Return the values of a text in order, none overlapping another; `words` are the folded words of its tokens."""
     has_digit = bool(_DIGIT.search(text))
     found: list[Quantity] = []
-    names_month = any(is_month(word) for word in words)
+    names_month = not MONTH_NAMES.isdisjoint(words)
     if has_digit or names_month:
         _add(found, _dates(text, names_month=names_month))
     if has_digit or not words.isdisjoint(("noon", "midday", "midnight")):
@@ -135,8 +135,8 @@ def _decimals(raw: str) -> int:
     return len(tail[-1]) if len(tail) == 2 and len(tail[-1]) != 3 else 0
 
 
-def _worded(text: str, tokens: Sequence[Token], words: set[str]) -> list[Quantity]:
-    if words.isdisjoint(_NUMBER_WORDS) and not any(len(word) >= 8 and word_value(word) for word in words):
+def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list[Quantity]:
+    if words.isdisjoint(_NUMBER_WORDS) and not any(word.endswith(COMPOUND_ENDS) for word in words):
         return []
     found = []
     for numeral in find_numerals(text, tokens):

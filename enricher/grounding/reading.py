@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 
 from enricher.grounding.polarity import Marks, read_marks
@@ -75,6 +76,7 @@ class Reading:
         # Blanks of the same length keep all offsets: a citation is no statement, and its number no value.
         self.text = _CITATION.sub(lambda found: " " * len(found.group()), text) if "[" in text or "【" in text else text
         self.tokens = tokenize(self.text)
+        self.words = {token.word for token in self.tokens}
         self.all_keys = {token.key for token in self.tokens if token.weight}
 
     @cached_property
@@ -86,13 +88,13 @@ class Reading:
     @cached_property
     def language(self) -> str | None:
         """Return the code of the language, as far as function words or script tell."""
-        return guess_language(self.text, self.tokens)
+        return guess_language(self.text, self.words)
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """Return the values named in the sentence."""
         comma = None if self.language is None else self.language in _CONTINENTAL
-        return find_quantities(self.text, self.tokens, decimal_comma=comma)
+        return find_quantities(self.text, self.tokens, self.words, decimal_comma=comma)
 
     @cached_property
     def _in_values(self) -> frozenset[int]:
@@ -139,14 +141,13 @@ def read(text: str) -> Reading:
     return Reading(text)
 
 
-def guess_language(text: str, tokens: Iterable[Token]) -> str | None:
+def guess_language(text: str, words: AbstractSet[str]) -> str | None:
     """Guess the language of a text by script, then by its function words; None when too little tells."""
     if not text.isascii():
         for code, script in _SCRIPTS:
             if script.search(text) and len(script.findall(text)) * 3 > sum(c.isalpha() for c in text):
                 return code
-    words = [token.word for token in tokens]
-    scores = {code: sum(word in known for word in words) for code, known in _LANGUAGE_SETS.items()}
+    scores = {code: len(words & known) for code, known in _LANGUAGE_SETS.items()}
     best = max(scores, key=lambda code: scores[code])
     return best if scores[best] else None  # of equal ones the language listed first
 

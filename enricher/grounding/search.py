@@ -8,6 +8,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
+from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
 from enricher.trace import Document, Item
 
@@ -30,6 +31,7 @@ class Source(NamedTuple):
 
 _TERMINAL = tuple(".!?…。！？।؟:;\"'”’»)|")
 _LANGUAGE_SAMPLE = 40  # sentences that tell the language of the documents
+_NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
 _PREFIX = 5  # letters that two forms of a word must share at least
 _SHARED_PART = 0.7  # of the longer form
 
@@ -43,6 +45,8 @@ class Evidence:
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
         self._prefixes: dict[str, list[str]] = defaultdict(list)
+        self._opposites: dict[str, tuple[str, ...]] = {}
+        self._pools: dict[int, dict[str, float]] = {}
         self._variants: dict[str, tuple[str, ...]] = {}
         for document in item.documents:
             self._read_document(document)
@@ -55,12 +59,12 @@ class Evidence:
     def _read_document(self, document: Document) -> None:
         previous: int | None = None
         for sentence in document.sentences:
-            if addresses_the_judge(sentence.text):
+            reading = read(sentence.text)
+            if addresses_the_judge(sentence.text, reading.words):
                 if document.id not in self.instructing:
                     self.instructing.append(document.id)
                 previous = None
                 continue
-            reading = read(sentence.text)
             place = len(self.sources)
             self.sources.append(Source(document, sentence.start, sentence.end, reading, previous))
             for key in reading.all_keys:
@@ -124,6 +128,27 @@ class Evidence:
             for known in self._index:
                 self._prefixes[known[:_PREFIX]].append(known)
         return tuple(other for other in self._prefixes.get(key[:_PREFIX], ()) if other != key and _are_forms(key, other))
+
+    def opposites(self, key: str) -> tuple[str, ...]:
+        """Return the keys in the documents that say the opposite of a key."""
+        found = self._opposites.get(key)
+        if found is None:
+            found = self._opposites[key] = tuple(other for other in opposites_of(key) if other in self._index)
+        return found
+
+    def pool(self, place: int) -> dict[str, float]:
+        """Return what a sentence holds, with the sentence before and its continuation across a seam, and its credit."""
+        pool = self._pools.get(place)
+        if pool is None:
+            source = self.sources[place]
+            pool = {}
+            if source.follows is not None:
+                pool = dict.fromkeys(self.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT)
+            if source.continues is not None:
+                pool.update(dict.fromkeys(self.sources[source.continues].reading.all_keys, 1.0))
+            pool.update(dict.fromkeys(source.reading.all_keys, 1.0))
+            self._pools[place] = pool
+        return pool
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
         """Return the places of the sentences that share most with the keys, best first."""

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import snowballstemmer
@@ -83,54 +84,60 @@ def is_concept(key: str) -> bool:
 
 
 @lru_cache(maxsize=_MEMORY)
-def _read(word: str) -> tuple[str, str, float]:
-    folded = fold(word).replace("’", "'")
+def _read(raw: str) -> tuple[str, str, float, bool]:
+    """Return the word, its key, its weight and whether it is written like a name."""
+    folded = fold(raw).replace("’", "'")
+    is_name = raw[:1].isupper()
     if folded in _FUNCTION:
-        return folded, folded, NOTHING
+        return folded, folded, NOTHING, is_name
     if folded.endswith("'s"):
         folded = folded[:-2]
     folded = folded.replace("'", "")
     if _DIGITS.search(folded):
-        return folded, folded, FULL
+        return folded, folded, FULL, is_name
     stemmed = stem(folded)
-    return folded, _CONCEPTS.get(stemmed, stemmed), LIGHT if stemmed in _LIGHT or len(folded) == 1 else FULL
+    weight = LIGHT if stemmed in _LIGHT or len(folded) == 1 else FULL
+    return folded, _CONCEPTS.get(stemmed, stemmed), weight, is_name
+
+
+# Building a named tuple through its own constructor takes twice as long, and this is the busiest loop of the engine.
+_token = partial(tuple.__new__, Token)
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
     """Return the words of a text in order, with character offsets into it."""
+    if not text.isascii() and _UNSPACED.search(text):
+        return tuple(_unspaced_tokens(text))
     tokens: list[Token] = []
-    spaced = text.isascii() or not _UNSPACED.search(text)
     for found in _TOKEN.finditer(text):
-        raw = found.group()
-        if not spaced and _UNSPACED.search(raw):
-            tokens.extend(_unspaced(raw, found.start()))
-            continue
-        word, key, weight = _read(raw)
+        word, key, weight, is_name = _read(found.group())
         if word in _SECOND_WORDS and tokens and (meaning := _PHRASES.get((tokens[-1].key, word))):
             tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))
             weight = NOTHING
-        tokens.append(Token(found.start(), found.end(), word, key, weight, raw != word and raw[:1].isupper()))
+        start, end = found.span()
+        tokens.append(_token((start, end, word, key, weight, is_name)))
     return tuple(tokens)
 
 
-def _unspaced(run: str, offset: int) -> list[Token]:
+def _unspaced_tokens(text: str) -> Iterator[Token]:
+    for found in _TOKEN.finditer(text):
+        yield from _unspaced(found.group(), found.start())
+
+
+def _unspaced(run: str, offset: int) -> Iterator[Token]:
     """Read a run that mixes unspaced script with other letters: pairs of characters, and ordinary words between."""
-    tokens: list[Token] = []
     at = 0
     for found in _UNSPACED.finditer(run):
-        tokens.extend(_ordinary(run[at : found.start()], offset + at))
+        yield from _ordinary(run[at : found.start()], offset + at)
         part, start = found.group(), offset + found.start()
         for index in range(max(1, len(part) - 1)):
             pair = part[index : index + 2]
             weight = LIGHT / 2 if _HIRAGANA_ONLY.match(pair) else _BIGRAM_WEIGHT
-            tokens.append(Token(start + index, start + index + len(pair), pair, pair, weight, False))
+            yield Token(start + index, start + index + len(pair), pair, pair, weight, False)
         at = found.end()
-    tokens.extend(_ordinary(run[at:], offset + at))
-    return tokens
+    yield from _ordinary(run[at:], offset + at)
 
 
-def _ordinary(raw: str, start: int) -> list[Token]:
-    if not raw:
-        return []
-    word, key, weight = _read(raw)
-    return [Token(start, start + len(raw), word, key, weight, raw != word and raw[:1].isupper())]
+def _ordinary(raw: str, start: int) -> Iterator[Token]:
+    if raw:
+        yield Token(start, start + len(raw), *_read(raw))

@@ -1,5 +1,6 @@
 """Claiming write-backs and recording what became of them."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -136,3 +137,15 @@ async def test_the_backlog_counts_by_connection_and_state(store, clock):
     backlog = (await store.backlogs())["phoenix"]
     assert (backlog.pending, backlog.sent, backlog.retry, backlog.open) == (1, 1, 1, 3)
     assert backlog.oldest == clock.now
+
+
+async def test_processes_that_claim_at_once_get_different_write_backs(store, url):
+    run = (await store.runs())[0].id
+    for number in range(3, 60):
+        await store.settle(settlement(run, number))
+    others = [await Store.open(url, clock=store.clock) for _ in range(3)]
+    claims = await asyncio.gather(*(other.claim_due("phoenix", limit=5) for other in others for _ in range(4)))
+    keys = [due.annotation.key for claimed in claims for due in claimed]
+    assert len(keys) == len(set(keys)) == 60
+    for other in others:
+        await other.aclose()

@@ -49,8 +49,8 @@ def pointer(text: str) -> Pointer:
     for found in (*asked.get("peeked_trace", []), *asked.get("trace_id", []), *asked.get("peek", [])):
         return Pointer(run_id=_uuid(found, text), project_id=project_id)
     for word in ("r", "runs", "traces", "t"):
-        if (found := _after(word, parts)) and "public" not in parts:
-            return Pointer(run_id=_uuid(found, text), project_id=project_id)
+        if (place := _after(word, parts)) and "public" not in parts:
+            return Pointer(run_id=_uuid(place, text), project_id=project_id)
     raise SetupError(f"'{text}' points to no trace of LangSmith; open the trace, and paste its URL or its run id")
 
 

@@ -28,7 +28,7 @@ from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Plan, Run, RunResult
 from enricher.seams import Connector, Judge
-from enricher.settings import Connection, Job, Settings
+from enricher.settings import Connection, Job, LangSmithConnection, Settings
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.validation import validate
@@ -120,6 +120,27 @@ def _skipped(store: Store, name: str, owner: str) -> RunResult:
 
 
 def _connector(name: str, section: Connection) -> Connector:
+    if isinstance(section, LangSmithConnection):
+        if section.api_key is None:
+            raise SetupError(f"connection {name}: set {section.api_key_env} to a LangSmith API key")
+        # Importing the langsmith package takes a second of CPU; only those who use it should pay.
+        from connectors.langsmith import LangSmithConnector
+
+        return LangSmithConnector(
+            name=name,
+            base_url=section.base_url,
+            api_key=section.api_key.get_secret_value(),
+            workspace_id=section.workspace_id,
+            timeout_s=section.timeout.total_seconds(),
+            queries_per_s=section.queries_per_second,
+            calls_per_s=section.calls_per_second,
+            page_size=section.page_size,
+            settle_s=section.settle.total_seconds(),
+            open_run_s=section.open_run.total_seconds(),
+            ingest_grace_s=section.ingest_grace.total_seconds(),
+            extend_trace_retention=section.extend_trace_retention,
+            max_value_bytes=section.max_value_bytes,
+        )
     return PhoenixConnector(
         name=name,
         base_url=section.base_url,

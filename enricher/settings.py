@@ -67,7 +67,30 @@ class PhoenixConnection(Section):
     max_metadata_bytes: int = Field(default=1_000_000, ge=1_000)
 
 
-Connection = PhoenixConnection  # widened to a union by kind as platforms are added
+class LangSmithConnection(Section):
+    """LangSmith, hosted or self-hosted."""
+
+    kind: Literal["langsmith"]
+    base_url: str = "https://api.smith.langchain.com"
+    workspace_id: str | None = None
+    api_key_env: str = "LANGSMITH_API_KEY"
+    api_key: SecretStr | None = None  # filled from the environment variable, never from the file
+    timeout: Duration = timedelta(seconds=60)
+    queries_per_second: float = Field(default=1.0, gt=0)
+    calls_per_second: float = Field(default=20.0, gt=0)
+    page_size: int = Field(default=1000, ge=1, le=1000)
+    settle: Duration = timedelta(seconds=10)
+    open_run: Duration = timedelta(hours=1)
+    ingest_grace: Duration = timedelta(hours=1)
+    extend_trace_retention: bool = False
+    max_value_bytes: int = Field(default=200_000, ge=1_000)
+    review_queue: str | None = None
+
+
+Connection = Annotated[PhoenixConnection | LangSmithConnection, Field(discriminator="kind")]
+DEFAULT_CONNECTIONS: Mapping[str, PhoenixConnection | LangSmithConnection] = {
+    "phoenix": PhoenixConnection(kind="phoenix")
+}
 
 
 class ReportRule(Section):
@@ -195,7 +218,7 @@ class Settings(Section):
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
     report_url: str | None = None
-    connections: dict[str, Connection] = Field(default_factory=lambda: {"phoenix": PhoenixConnection(kind="phoenix")})
+    connections: dict[str, Connection] = Field(default_factory=lambda: dict(DEFAULT_CONNECTIONS))
     jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job()})
 
 
@@ -286,7 +309,12 @@ def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Setting
 
 
 def _sentence(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
+    # A union by kind adds the kind to the path, which nobody wrote there.
+    known = [str(get_args(kind.model_fields["kind"].annotation)[0]) for kind in _connection_kinds()]
+    where = ".".join(str(part) for number, part in enumerate(error["loc"]) if not (number == 2 and part in known))
+    if error["type"].startswith("union_tag"):
+        wrong = error["input"].get("kind") if isinstance(error["input"], dict) else None
+        return f"{where}.kind: use one of {', '.join(sorted(known))}" + (f", not {wrong!r}" if wrong else "")
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key{_did_you_mean(str(error['loc'][-1]), _known_keys())}"
     if error["type"] == "literal_error":
@@ -313,4 +341,6 @@ def _known_keys() -> set[str]:
 
 
 def _connection_kinds() -> tuple[type[BaseModel], ...]:
-    return tuple(kind for kind in get_args(Connection) if isinstance(kind, type)) or (PhoenixConnection,)
+    union, _ = get_args(Connection)
+    kinds: tuple[type[BaseModel], ...] = get_args(union)
+    return kinds

@@ -106,6 +106,8 @@ def _reader_of(entry: Mapping[str, Any]) -> Reader | None:
         return span_from_run
     if isinstance(entry.get("context"), dict):
         return phoenix_span
+    if "context.span_id" in entry:
+        return phoenix_row
     if isinstance(entry.get("attributes"), list) or "spanId" in entry:
         return otlp_span
     return recorded_span if "span_id" in entry else None
@@ -132,6 +134,15 @@ def phoenix_span(raw: Mapping[str, Any]) -> Span:
     """Read a span as Phoenix exports it; some exports nest the attributes that its REST interface gives flat."""
     events = [{**event, "attributes": _flat(event.get("attributes") or {})} for event in raw.get("events") or ()]
     return span_from_rest({**raw, "attributes": _flat(raw.get("attributes") or {}), "events": events})
+
+
+def phoenix_row(row: Mapping[str, Any]) -> Span:
+    """Read a row of Phoenix's dataframe of spans: dotted columns, null for what other spans have, times in ms."""
+    columns = {key.removeprefix("attributes."): value for key, value in row.items() if key.startswith("attributes.")}
+    context = {"trace_id": row["context.trace_id"], "span_id": row["context.span_id"]}
+    times = {key: _iso(row.get(key)) for key in ("start_time", "end_time")}
+    filled = {key: value for key, value in columns.items() if value is not None}
+    return phoenix_span({**row, **times, "context": context, "attributes": filled})
 
 
 def otlp_span(raw: Mapping[str, Any]) -> Span:
@@ -197,6 +208,10 @@ def _status(code: Any) -> str:
 
 def _from_nanoseconds(value: Any) -> datetime | None:
     return _EPOCH + timedelta(microseconds=int(value) // 1000) if value else None
+
+
+def _iso(value: Any) -> Any:
+    return (_EPOCH + timedelta(milliseconds=value)).isoformat() if isinstance(value, int | float) else value
 
 
 def _flat(attributes: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -110,10 +110,10 @@ def _reason(item: Item, known: set[SpanId], is_cut: bool) -> RejectReason | None
                 return reason
     if is_cut:
         return RejectReason.TRUNCATED_ATTRIBUTES
-    if RejectReason.CONTENT_NOT_CAPTURED.value in item.flags:
-        return RejectReason.CONTENT_NOT_CAPTURED
     if "redacted" in item.flags and not (has_answer and item.question and has_context):
         return RejectReason.REDACTED
+    if RejectReason.CONTENT_NOT_CAPTURED.value in item.flags:
+        return RejectReason.CONTENT_NOT_CAPTURED
     if not has_answer:
         return RejectReason.NO_ANSWER
     return None if has_context else _why_no_context(item)

@@ -183,6 +183,7 @@ def test_the_question_is_found_in_what_the_root_was_given(given):
         {"llm": {"replies": ["It is 80 EUR."], "meta": [{}]}},
         {"choices": [{"message": {"role": "assistant", "content": "It is 80 EUR."}, "finish_reason": "stop"}]},
         {"output": {"response": "It is 80 EUR.", "confidence": 0.9}},
+        {"raw": {"type": "ai", "content": ""}, "parsed": {"answer": "It is 80 EUR."}, "parsing_error": None},
         {"reasoning": "The document says so.", "summary": "It is 80 EUR."},
         {"trajectory": {"thought_0": "Look it up."}, "reasoning": "Done so.", "answer": "It is 80 EUR."},
     ],
@@ -435,8 +436,9 @@ def test_openllmetry_llama_index_tasks_are_read():
          "corresponding output fields, starting with the field `[[ ## answer ## ]]`.", None),
         (f"Context:\n1. {FEE}\n2. {DOOR}\n\nQuestion: Fee?", None),
         (f"Context:\n{FEE}\n---\n{DOOR}\n\nQuestion: Fee?", None),
+        (f"Context:\n===== Document 0 =====\n{FEE}\n===== Document 1 =====\n{DOOR}\n\nQuestion: Fee?", None),
     ],
-    ids=range(15),
+    ids=range(16),
 )  # fmt: skip
 def test_a_prompt_alone_gives_context_and_question(prompt, ids):
     item = _item(span("llm", kind=KIND.LLM, **chat(prompt, "80 EUR.", "Use the context only.")))
@@ -480,6 +482,32 @@ def test_hosted_web_search_without_texts_is_not_recorded():
     body = {"output": [{"type": "web_search_call", "status": "completed"}, said]}
     model = span("Response", kind=KIND.LLM, **io({"input": "Fee?"}, body))
     assert _reason(model) is RejectReason.CONTEXT_NOT_RECORDED
+
+
+def test_documents_that_the_prompt_escapes_still_reach_the_answer():
+    root = span("rag", kind=KIND.CHAIN, **io("Fee?", "80 EUR."))
+    texts = ("R&D pays <50 EUR for guests.", FEE, DOOR)
+    found = span("search", root, KIND.RETRIEVER, **documents(*texts))
+    prompt = f"Context:\nR&amp;D pays &lt;50 EUR for guests.\n\n{FEE}\n\nQuestion: Fee?"
+    assert _texts(_item(root, found, span("llm", root, KIND.LLM, **chat(prompt, "80 EUR.")))) == list(texts[:2])
+
+
+def test_messages_recorded_without_their_contents_are_not_captured():
+    model = span("chat m", **{
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text"}]}]),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text"}]}]),
+    })  # fmt: skip
+    assert _reason(span("invoke_agent a"), model) is RejectReason.CONTENT_NOT_CAPTURED
+
+
+def test_citation_numbers_follow_the_prompt_where_lists_were_merged():
+    root = span("rag", kind=KIND.CHAIN, **io("Fee?", "80 EUR [1], at noon [2]."))
+    one = span("bm25", root, KIND.RETRIEVER, **documents(FEE, PARKING, ids=("a", "c")))
+    two = span("dense", root, KIND.RETRIEVER, **documents(FEE, DOOR, ids=("a", "b")))
+    prompt = f"Context:\n[1] {FEE}\n[2] {DOOR}\n[3] {PARKING}\n\nQuestion: Fee?"
+    item = _item(root, one, two, span("llm", root, KIND.LLM, **chat(prompt, "80 EUR [1], at noon [2].")))
+    assert {d.id: d.citation_numbers for d in item.documents} == {"a": (1,), "c": (3,), "b": (2,)}
 
 
 # Limits and losses
@@ -619,14 +647,14 @@ def test_a_path_that_finds_nothing_leaves_the_rules_result():
 
 _SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=12), st.just("__REDACTED__"))
 _WORDS = ("messages", "content", "role", "documents", "id", "page_content", "output", "answer", "question", "parts",
-          "type", "kwargs", "data", "tool_calls", "results", "text", "metadata", "input", "outputs", "node", "response")  # fmt: skip
+          "type", "kwargs", "data", "tool_calls", "text", "metadata", "input", "outputs", "node")  # fmt: skip
 _PAYLOADS = st.recursive(
     _SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_WORDS), inner, max_size=4)),
     max_leaves=12,
 )
 _KEYS = (
-    "input.value", "output.value", "llm.input_messages.0.message.content", 
+    "input.value", "output.value", "llm.input_messages.0.message.content",
     "llm.output_messages.0.message.contents.0.x.text",
     "llm.prompts", "retrieval.documents", "retrieval.documents.0.document.content", "retrieval.documents.x.document.id",
     "retrieval.documents.3.document.metadata", "gen_ai.input.messages", "gen_ai.output.messages",

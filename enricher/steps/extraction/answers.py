@@ -9,7 +9,8 @@ from enricher.steps.extraction.messages import Message, last_assistant, message_
 from enricher.steps.extraction.payloads import Found, decode, plain_text
 
 _KEYS = (
-    "answer", "final_answer", "structured_response", "generation", "output", "result", "response", "raw", "text",
+    "answer", "final_answer", "structured_response", "parsed", "generation", "output", "result", "response", "raw",
+    "text",
     "content", "outputs", "final_result", "final_output", "output_text", "messages", "message", "completion", "reply",
     "replies", "answers", "choices", "generations", "return_values", "parts", "data", "value",
 )  # fmt: skip

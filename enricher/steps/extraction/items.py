@@ -182,8 +182,8 @@ def _flags(scope: Scope, question: Part | None, answer: Part | None, has_history
 
 def _is_silent(scope: Scope) -> bool:
     """Tell whether the steps ran but nothing of what they were given or returned was recorded."""
-    if scope.models:
-        return not any(n.prompt or n.replies for n in scope.models)
+    if scope.models:  # some tracers keep the messages and leave their contents out
+        return not any(m.texts or m.results or m.calls for n in scope.models for m in (*n.prompt, *n.replies))
     return all(n.input is None and n.output is None for n in scope.nodes) and any(n.is_run for n in scope.nodes)
 
 

@@ -35,11 +35,13 @@ _ELEMENT_BODY = re.compile(r"<(document_content|content|text|body)>\s*(.*?)\s*</
 _MARKED = re.compile(
     r"^[ \t]*(?:\[(?P<label>[^\]\n]{1,60})\](?!\()[ \t]*:?"
     r"|(?:source|document|doc|passage|chunk|excerpt|context|result)[ \t]*#?(?P<number>\d+)[ \t]*[:.)-]"
+    r"|[=#*-]{2,}[ \t]*(?:source|document|doc|passage|chunk|result)[ \t]*#?(?P<ruled>\d+)[ \t]*:?[ \t]*[=#*-]{2,}"
     r"|(?P<item>\d{1,3})[.)](?=\s))[ \t]*\n?",
     re.I | re.M,
 )
 _RULE = re.compile(r"^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,})[ \t]*$", re.M)
 _BLANK = re.compile(r"\n[ \t]*\r?\n\s*")
+_HEADING = re.compile(r"\s*(?:[^\n]{1,60}:)?\s*")  # "Retrieved documents:" above the first
 _HEADER = re.compile(r"(?:[a-z][\w.-]*: \S[^\n]{0,200}\n?)+")
 _PREFIX = re.compile(rf"^\s*(?:{_QUESTION_WORDS}|answer)[ \t]*:[ \t]*", re.I)
 
@@ -103,7 +105,7 @@ def pieces(context: str) -> list[Passage]:
     if elements := _ELEMENT.findall(context):
         return [_element(attributes, body) for _, attributes, body in elements if body.strip()]
     marks = list(_MARKED.finditer(context))
-    if marks and _is_list(marks) and not context[: marks[0].start()].strip():
+    if marks and _is_list(marks) and _HEADING.fullmatch(context[: marks[0].start()]):
         return _marked(context, marks)
     parts = _RULE.split(context) if _RULE.search(context) else _BLANK.split(context)
     return [Passage(part) for part in _with_headers([part.strip("\r\n") for part in parts if plain_text(part)])]
@@ -124,7 +126,7 @@ def _with_headers(parts: list[str]) -> list[str]:
 
 def _is_list(marks: list[re.Match[str]]) -> bool:
     """Tell whether numbers count up, so that they number the texts and are no part of them."""
-    numbers = [int(n) for mark in marks for n in (mark.group("number"), mark.group("item")) if n]
+    numbers = [int(n) for mark in marks for n in (mark.group("number"), mark.group("ruled"), mark.group("item")) if n]
     return not numbers or numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 

@@ -1,5 +1,6 @@
 """Read the spans that carry documents: retrievers, rerankers, tools, and functions that return documents."""
 
+import html
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -226,8 +227,10 @@ def reaches(key: str, text: str, prompts: Sequence[Node]) -> bool:
         return True
     if len(key) > _CUT and any(key[:_CUT] in model.prompt_folded for model in prompts):
         return True
-    escaped = folded(json.dumps(text, ensure_ascii=False)[1:-1])
-    return escaped != key and any(escaped in model.prompt_folded for model in prompts)
+    for escaped in (json.dumps(text, ensure_ascii=False)[1:-1], html.escape(text, quote=False)):
+        if escaped != text and any(folded(escaped) in model.prompt_folded for model in prompts):
+            return True
+    return False
 
 
 def widened(piece: Piece, prompts: Sequence[Node]) -> Piece:

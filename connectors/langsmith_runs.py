@@ -21,6 +21,7 @@ _STATUSES = {"SUCCESS": "OK", "ERROR": "ERROR", "PENDING": "UNSET"}
 # The tracer records its own settings as metadata of every run; they say nothing of the application.
 _TRACER_SETTINGS = ("LANGSMITH_", "LANGCHAIN_")
 _ENDED = ("OK", "ERROR")
+_THREAD_KEYS = ("session_id", "thread_id", "conversation_id")  # of the metadata, where applications name the thread
 
 
 def span_from_run(payload: Mapping[str, Any]) -> Span:
@@ -144,10 +145,12 @@ def _ids_in(dotted: str, *, required: bool = False) -> list[str]:
 
 
 def _attributes(payload: Mapping[str, Any]) -> dict[str, Any]:
-    attributes = dict(_flat(metadata_of(payload), "metadata"))
+    metadata = metadata_of(payload)
+    attributes = dict(_flat(metadata, "metadata"))
     if tags := payload.get("tags"):
         attributes["tag.tags"] = list(tags)
-    if thread := payload.get("thread_id"):
+    named = (metadata[key] for key in _THREAD_KEYS if metadata.get(key))
+    if thread := payload.get("thread_id") or next(named, None):
         attributes["session.id"] = str(thread)
     return attributes
 

@@ -259,6 +259,7 @@ class Run:
                     verdict=judgement.verdict,
                     annotations=judgement.annotations,
                     review=judgement.decision.reasons,
+                    item=judgement.item,
                     is_cached=judgement.is_recalled,
                 )
                 for judgement in outcome.judgements

@@ -20,10 +20,12 @@ from enricher.store.records import (
     Story,
     Tally,
     Watermark,
+    item_id,
 )
 from enricher.store.schema import (
     evaluations,
     hints,
+    items,
     outbox,
     raw_replies,
     refs,
@@ -32,6 +34,7 @@ from enricher.store.schema import (
     runs,
     watermarks,
 )
+from enricher.store.settlement import ITEM
 from enricher.store.upsert import insert_into
 from enricher.trace import Rejection, RejectReason, SpanId, TraceId
 from enricher.verdict import DeliveryState, Status, Verdict
@@ -175,7 +178,11 @@ def evaluations_page(connection: Connection, run_id: str, after: str, limit: int
 
 
 def evaluation_records(connection: Connection, query: Select[Any]) -> list[EvaluationRecord]:
-    """Read evaluations as recorded."""
+    """Read evaluations as recorded, with what was judged."""
+    rows = connection.execute(query).all()
+    item_ids = {row.id: item_id(row.connection, row.item_key, row.input_hash) for row in rows}
+    kept = select(items.c.id, items.c.item).where(items.c.id.in_(set(item_ids.values())))
+    judged = {its_id: ITEM.validate_json(item) for its_id, item in connection.execute(kept)}
     return [
         EvaluationRecord(
             id=row.id,
@@ -187,8 +194,9 @@ def evaluation_records(connection: Connection, query: Select[Any]) -> list[Evalu
             input_hash=row.input_hash,
             verdict=Verdict.model_validate_json(row.verdict),
             settled_at=row.settled_at,
+            item=judged.get(item_ids[row.id]),
         )
-        for row in connection.execute(query)
+        for row in rows
     ]
 
 
@@ -221,7 +229,7 @@ def purge_raw_replies(connection: Connection, before: datetime) -> int:
 def forget(connection: Connection, trace_id: str) -> int:
     """Delete everything about a trace, on every connection, also from stored reports; return how many rows."""
     # Raw replies, write-backs and questions to people go with their evaluations.
-    counted = (outbox, review_items, evaluations, rejections, refs, hints)
+    counted = (outbox, review_items, evaluations, items, rejections, refs, hints)
     deleted = sum(connection.execute(delete(t).where(t.c.trace_id == trace_id)).rowcount for t in counted)
     mentions = type_coerce(runs.c.report, String).contains(trace_id, autoescape=True)
     query = select(runs.c.id, runs.c.report).where(mentions)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from enricher.store.owner import describe
-from enricher.trace import Rejection, TraceRef
+from enricher.trace import Item, Rejection, TraceRef
 from enricher.verdict import Annotation, DeliveryState, Status, Verdict
 
 
@@ -52,6 +52,11 @@ class EvaluationKey(NamedTuple):
         return digest(*self)
 
 
+def item_id(connection: str, item_key: str, input_hash: str) -> str:
+    """Return the digest under which what was judged is kept, for all judges."""
+    return digest(connection, item_key, input_hash)
+
+
 def digest(*parts: str) -> str:
     """Return a short, unambiguous digest of some texts."""
     # Lengths keep ("ab", "c") and ("a", "bc") apart.
@@ -68,6 +73,7 @@ class Evaluation:
     verdict: Verdict  # raw replies included; they are kept apart
     annotations: tuple[Annotation, ...] = ()
     review: tuple[str, ...] = ()  # reason codes; empty asks nobody
+    item: Item | None = None  # what was judged, kept for whoever looks at the verdict
     is_cached: bool = False  # the verdict came from `known_evaluations`: only missing annotations are added
 
     def key(self, connection: str) -> EvaluationKey:
@@ -212,6 +218,7 @@ class EvaluationRecord:
     input_hash: str
     verdict: Verdict  # without raw replies
     settled_at: datetime
+    item: Item | None  # what was judged, without its sentences
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

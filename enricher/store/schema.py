@@ -184,6 +184,18 @@ evaluations = Table(
     Index("ix_evaluations_run_id", "run_id", "id"),
 )
 
+# What was judged: question, documents, answer. Once for all judges of the same input, found by the digest of
+# (connection, item_key, input_hash), so that people can see beside a verdict what the judge saw.
+items = Table(
+    "items",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("trace_id", Words, nullable=False),
+    Column("item", Words, nullable=False),  # trace.Item as JSON, without its sentences
+    Column("settled_at", Utc, nullable=False),
+    Index("ix_items_trace_id", "trace_id"),
+)
+
 # What the model said, word for word. Apart from `evaluations` so that it can be purged early.
 raw_replies = Table(
     "raw_replies",

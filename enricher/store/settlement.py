@@ -1,19 +1,21 @@
 """Record what traces have come to: verdict, replies, write-backs, review and ref state stand or fall together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
-from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest
-from enricher.store.schema import evaluations, outbox, raw_replies, refs, rejections, review_items
+from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest, item_id
+from enricher.store.schema import evaluations, items, outbox, raw_replies, refs, rejections, review_items
 from enricher.store.upsert import insert_into
+from enricher.trace import Item
 from enricher.verdict import Annotation, DeliveryState, Verdict
 
+ITEM: TypeAdapter[Item] = TypeAdapter(Item)
 Row = dict[str, Any]
 
 
@@ -40,6 +42,7 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
     for layer in _layers(entries):
         taken = _record_evaluations(connection, layer)
         fresh = [entry for entry in layer if entry.id in taken]
+        _record_items(connection, fresh)
         _record_replies(connection, fresh)
         _replace_annotations(connection, fresh)
         _ask_people(connection, fresh)
@@ -105,6 +108,27 @@ def _evaluation_row(entry: _Entry) -> Row:
         "cost": verdict.usage.cost,
         "settled_at": entry.now,
     }
+
+
+def _record_items(connection: Connection, entries: list[_Entry]) -> None:
+    rows: dict[str, Row] = {}
+    for entry in entries:
+        if (item := entry.evaluation.item) is not None:
+            its_id = item_id(entry.key.connection, entry.key.item_key, entry.key.input_hash)
+            row = {"id": its_id, "trace_id": item.trace_id, "item": _item_json(item), "settled_at": entry.now}
+            rows.setdefault(its_id, row)
+    if rows:
+        statement = insert_into(connection, items).on_conflict_do_nothing(index_elements=[items.c.id])
+        connection.execute(statement, [rows[its_id] for its_id in sorted(rows)])
+
+
+def _item_json(item: Item) -> str:
+    # Sentences follow from the texts, and would double the size.
+    bare = replace(item, sentences=(), documents=tuple(replace(d, sentences=()) for d in item.documents))
+    try:
+        return ITEM.dump_json(bare).decode()
+    except PydanticSerializationError:
+        return ITEM.dump_json(ITEM.validate_python(_without_surrogates(ITEM.dump_python(bare)))).decode()
 
 
 def _record_replies(connection: Connection, entries: list[_Entry]) -> None:

@@ -1,4 +1,4 @@
-"""The first schema: runs, refs, evaluations, raw replies, outbox, rejections, watermarks, review, leases, hints."""
+"""The first schema: everything that `enricher.store.schema` held at the first release."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,6 +15,7 @@ def upgrade() -> None:
     _create_hints()
     _create_leases()
     _create_runs()
+    _create_items()
     _create_evaluations()
     _create_refs()
     _create_rejections()
@@ -67,6 +68,18 @@ def _create_runs() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_runs")),
     )
     op.create_index("ix_runs_job_started_at", "runs", ["job", "started_at"], unique=False)
+
+
+def _create_items() -> None:
+    op.create_table(
+        "items",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("trace_id", sa.String(), nullable=False),
+        sa.Column("item", sa.String(), nullable=False),
+        sa.Column("settled_at", UTC, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_items")),
+    )
+    op.create_index("ix_items_trace_id", "items", ["trace_id"])
 
 
 def _create_evaluations() -> None:

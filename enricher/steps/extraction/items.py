@@ -129,7 +129,8 @@ def _documents(context: Context) -> list[Document]:
             id=piece.passage.id or f"d{number}",
             text=piece.passage.text or "",
             span_id=piece.node.span.span_id,
-            position=piece.position,
+            # Only a list in the span's attributes is one that platforms count and annotate.
+            position=piece.position if piece.field == "retrieval.documents" else None,
             citation_numbers=(number,),
             score=piece.passage.score,
             metadata=piece.passage.metadata,

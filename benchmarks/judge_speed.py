@@ -18,30 +18,40 @@ from enricher.judges.local import LocalDiffJudge
 from enricher.steps.segmentation import split_item
 from enricher.trace import Document, Item, SpanId, TraceId
 
-_SUBJECTS = (
-    "supplier customer tenant landlord employee patient station museum library engine battery contract policy licence "
-    "committee hospital pharmacy airline passenger student teacher council court ministry factory warehouse router server "
-    "database firewall module sensor camera turbine reactor vaccine therapy protein enzyme river glacier forest harvest"
-).split()
+
+def _words(table: str) -> list[str]:
+    return table.split()
+
+
+_SUBJECTS = _words(
+    """supplier customer tenant landlord employee patient station museum library engine battery contract policy
+    licence committee hospital pharmacy airline passenger student teacher council court ministry factory
+    warehouse router server database firewall module sensor camera turbine reactor vaccine therapy protein
+    enzyme river glacier forest harvest"""
+)
 _VERBS = (
     "must deliver|may terminate|should inspect|has replaced|will renew|cannot transfer|accepts|rejects|monitors|protects|"
     "reduces|increases|requires|supports|stores|releases|publishes|repairs|covers|measures"
 ).split("|")
-_OBJECTS = (
-    "shipment invoice deposit warranty account report dosage temperature pressure schedule permit insurance voucher password "
-    "certificate signal voltage sample mixture surface coating boundary pipeline bridge tunnel archive manuscript budget "
-    "subsidy tariff quota refund penalty objection appeal hearing verdict statute amendment protocol interface channel"
-).split()
-_ADJECTIVES = (
-    "annual monthly written electronic additional original regional national seasonal temporary permanent damaged certified "
-    "external internal primary secondary sterile digital hydraulic thermal chemical organic historic public private"
-).split()
+_OBJECTS = _words(
+    """shipment invoice deposit warranty account report dosage temperature pressure schedule permit insurance
+    voucher password certificate signal voltage sample mixture surface coating boundary pipeline bridge tunnel
+    archive manuscript budget subsidy tariff quota refund penalty objection appeal hearing verdict statute
+    amendment protocol interface channel"""
+)
+_ADJECTIVES = _words(
+    """annual monthly written electronic additional original regional national seasonal temporary permanent damaged
+    certified external internal primary secondary sterile digital hydraulic thermal chemical organic historic
+    public private"""
+)
 _TAILS = (
     "within {n} days|before {day} March {year}|for {n} EUR|at {n} percent|in {city}|after {n} months|if the {o} is {a}|"
     "unless the {s} objects|at least {n} km away|between {n} and {m} hours|since {year}|by the {s} of {city}"
 ).split("|")
-_CITIES = "Oslo Lisbon Turin Gdansk Leipzig Bergen Porto Ghent Malmo Graz Bilbao Tartu Aarhus Brno Lyon Cork".split()
-_ADVERBS = "directly carefully usually together again there afterwards locally abroad online partly fully".split()
+_CITIES = _words(
+    """Oslo Lisbon Turin Gdansk Leipzig Bergen Porto Ghent Malmo Graz Bilbao Tartu Aarhus Brno Lyon Cork"""
+)
+_ADVERBS = _words("""directly carefully usually together again there afterwards locally abroad online partly fully""")
 _DOCUMENTS, _SENTENCES, _SENTENCE_WORDS, _WITH_VALUE = 5, 6, 20, 0.5
 _WORD = re.compile(r"\w+")
 
@@ -55,9 +65,8 @@ def main() -> None:
     chance = random.Random(options.seed)
     judge = LocalDiffJudge()
     _judge(judge, _record(chance, 0))  # tables and caches are filled by the first record
-    started, judged, floor, making = _memory(), 0.0, 0.0, 0.0
+    started, judged, floor = _memory(), 0.0, 0.0
     for number in range(options.records):
-        begun = time.process_time()
         item = _record(chance, number)
         made = time.process_time()
         _judge(judge, item)
@@ -65,11 +74,17 @@ def main() -> None:
         _tokenize(item)
         floor += time.process_time() - done
         judged += done - made
-        making += made - begun
         if options.records >= 10 and (number + 1) % (options.records // 10) == 0:
-            print(f"{number + 1:>8} records  {(number + 1) / judged:7.1f} answers/s of CPU  {_memory():6.1f} MB", flush=True)
-    print(f"judge  {judged / options.records * 1000:7.3f} ms a record  {options.records / judged:9.1f} answers/s of CPU")
-    print(f"floor  {floor / options.records * 1000:7.3f} ms a record (plain tokenising), the judge takes {judged / floor:.0f} times as long")
+            print(
+                f"{number + 1:>8} records  {(number + 1) / judged:7.1f} answers/s of CPU  {_memory():6.1f} MB",
+                flush=True,
+            )
+    print(
+        f"judge  {judged / options.records * 1000:7.3f} ms a record  {options.records / judged:9.1f} answers/s of CPU"
+    )
+    print(
+        f"floor  {floor / options.records * 1000:7.3f} ms a record (plain tokenising), the judge takes {judged / floor:.0f} times as long"
+    )
     print(f"memory {started:.1f} MB after the first record, {_memory():.1f} MB at the end")
 
 
@@ -110,9 +125,14 @@ def _text(chance: random.Random, sentences: int) -> list[str]:
 
 def _sentence(chance: random.Random) -> str:
     """Return a sentence of 20 words; every second one names a value."""
-    tail = _tail(chance) if chance.random() < _WITH_VALUE else f"for the {chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)}"
+    tail = (
+        _tail(chance)
+        if chance.random() < _WITH_VALUE
+        else f"for the {chance.choice(_ADJECTIVES)} {chance.choice(_OBJECTS)}"
+    )
     words = (
-        f"The {chance.choice(_ADJECTIVES)} {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)} {tail}, "
+        f"The {chance.choice(_ADJECTIVES)} {chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} the {_thing(chance)} "
+        f"{tail}, "
         f"and the {chance.choice(_SUBJECTS)} of {chance.choice(_CITIES)} {chance.choice(_VERBS)} the {_thing(chance)}"
     ).split()
     while len(words) < _SENTENCE_WORDS:

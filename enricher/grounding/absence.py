@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from enricher.grounding.outcome import Decision, Question
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
+from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import FULL
@@ -45,9 +46,7 @@ _PATTERNS = tuple(
         r"(?:los\s+documentos|el\s+(?:texto|contexto|documento))\s+no\s+(?:menciona|indica|contiene|especifica)\w*",
     )
 )
-_DENIALS = frozenset(
-    """no not don't doesn't didn't isn't aren't wasn't weren't silent kein keine keinen nichts ne no""".split()
-)
+_DENIALS = word_set("no not don't doesn't didn't isn't aren't wasn't weren't silent kein keine keinen nichts ne no")
 _LEFT_OVER = re.compile(rf"\b(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b|\b(?:in|by|within)\s+{_SOURCE}\W*$", re.I)
 _OWN_VOICE = re.compile(r"\b(?:i|we|ich|wir|je|yo)\b", re.I)
 _ANSWERED = 0.75  # of the question's words in one place
@@ -74,7 +73,7 @@ class Absence:
 
 
 def read_absence(text: str, words: AbstractSet[str]) -> Absence | None:
-    """Return what a sentence (given with its folded words) says the documents lack, or None if it says no such thing."""
+    """Return what a sentence (and its folded words) says the documents lack, or None."""
     if _DENIALS.isdisjoint(words):
         return None
     return _match(text)
@@ -85,7 +84,9 @@ def _match(text: str) -> Absence | None:
         if found := pattern.search(text):
             rest = _LEFT_OVER.sub(" ", text[: found.start()] + " " + text[found.end() :]).strip(" .!,;")
             topic = read(rest)
-            has_topic = any(weight >= FULL for weight in topic.keys.values()) and not _OWN_VOICE.search(text[: found.start()])
+            has_topic = any(weight >= FULL for weight in topic.keys.values()) and not _OWN_VOICE.search(
+                text[: found.start()]
+            )
             return Absence(topic if has_topic else None)
     return None
 
@@ -98,7 +99,9 @@ def decide_absence(absence: Absence, evidence: Evidence, question: Question | No
         needed = 0.99 if len(keys) < _MANY else 0.8
         if place is not None and share >= needed:
             return _contradicted(place, evidence)
-        return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "the documents indeed lack it", [], 1.0, share < 0.6)
+        return Decision(
+            AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "the documents indeed lack it", [], 1.0, share < 0.6
+        )
     if question is not None and (answer := find_answer(question.reading, evidence)) is not None:
         return _contradicted(answer, evidence)
     return None

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from enricher.grounding.bounds import Bound
 from enricher.grounding.comparison import Comparison, Likeness, compare
+from enricher.grounding.measures import Quantity
 from enricher.grounding.opposites import EXCLUDED
 from enricher.grounding.polarity import compare_marks
-from enricher.grounding.bounds import Bound
-from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import FULL, LIGHT, key_of
@@ -141,7 +141,9 @@ def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Ali
             continue
         taken.add(best)
         matched += 1
-        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(clause, source, quantity, offered[best]):
+        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(
+            clause, source, quantity, offered[best]
+        ):
             reason = f"{_says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
             found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
         elif comparison.likeness is Likeness.MORE_EXACT:
@@ -213,12 +215,19 @@ def _same_noun(quantity: Quantity, clause: Clause, other: Quantity, source: Sour
     return bool(set(left) & set(right)) or (not left and not right)
 
 
-_LIMIT_WORDS = re.compile(r"\b(?:max|min|limit|cap|ceiling|at\s+(?:least|most)|höchst|mindest|up\s+to|within|exceed|least|most)", re.I)
+_LIMIT_WORDS = re.compile(
+    r"\b(?:max|min|limit|cap|ceiling|at\s+(?:least|most)|höchst|mindest|up\s+to|within|exceed|least|most)", re.I
+)
 
 
 def _is_limit_elsewhere(clause: Clause, source: Source, claimed: Quantity, held: Quantity) -> bool:
     """Tell whether both sides name the limit, if not beside the number: "maximum bow ... 2.5 %"."""
-    if claimed.upper or held.upper or claimed.dimension in ("workdays", "duration") or Bound.EXACT not in (claimed.bound, held.bound):
+    if (
+        claimed.upper
+        or held.upper
+        or claimed.dimension in ("workdays", "duration")
+        or Bound.EXACT not in (claimed.bound, held.bound)
+    ):
         return False
     return bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
 

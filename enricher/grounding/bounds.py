@@ -3,6 +3,8 @@
 import re
 from enum import StrEnum
 
+from enricher.grounding.lexicon import word_set
+
 
 class Bound(StrEnum):
     """What a value limits: "at least 18" is AT_LEAST, "over 18" MORE_THAN, "within 30 days" WITHIN."""
@@ -56,11 +58,12 @@ _BOUND_OF_GROUP = {
 _LOOK_BACK = 36
 _LAST_WORDS = 4
 # A bound ends with one of these; looking for them first saves most of the work.
-_HINTS = frozenset(
-    """about around approximately approx approx. roughly circa ca. c. ca some nearly almost to estimated at etwa ungefähr rund zirka
-    knapp environ unos unas aproximadamente de quasi than exceed exceeding exceeds exceeded most max max. maximum maximal höchstens
-    zu as plus jusqu'à jusqu’à máximo hasta massimo als pas least min min. minimum mindestens wenigstens moins menos mínimo almeno
-    minimal from over above beyond of über unter under below within inside innerhalb von binnen les sous entro più oltre di""".split()
+_HINTS = word_set(
+    """about around approximately approx approx. roughly circa ca. c. ca some nearly almost to estimated at etwa
+    ungefähr rund zirka knapp environ unos unas aproximadamente de quasi than exceed exceeding exceeds exceeded most
+    max max. maximum maximal höchstens zu as plus jusqu'à jusqu’à máximo hasta massimo als pas least min min.
+    minimum mindestens wenigstens moins menos mínimo almeno minimal from over above beyond of über unter under below
+    within inside innerhalb von binnen les sous entro più oltre di"""
 )
 _SIGNS = frozenset("~≈約约≤⩽<>≥⩾=多过大少低未満")
 

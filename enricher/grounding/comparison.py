@@ -45,7 +45,12 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
     if claimed.dimension == "time" or evidence.dimension == "time":
         return _compare_times(claimed, evidence)
     if claimed.dimension == evidence.dimension:
-        if claimed.detail and evidence.detail and claimed.detail != evidence.detail and claimed.values == evidence.values:
+        if (
+            claimed.detail
+            and evidence.detail
+            and claimed.detail != evidence.detail
+            and claimed.values == evidence.values
+        ):
             return Comparison(Likeness.DIFFERENT, "another subdivision")
         return _compare_values(claimed, evidence, 1.0, _share(claimed, evidence))
     return _compare_across(claimed, evidence)
@@ -53,7 +58,9 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
 
 def _share(claimed: Quantity, evidence: Quantity) -> float:
     same_unit = claimed.unit == evidence.unit or claimed.unit is None or evidence.unit is None
-    is_exact = same_unit or claimed.dimension in ("duration", "months", "ratio") or claimed.dimension.startswith("money")
+    is_exact = (
+        same_unit or claimed.dimension in ("duration", "months", "ratio") or claimed.dimension.startswith("money")
+    )
     return _EXACT_SHARE if is_exact else _CONVERTED_SHARE
 
 
@@ -88,7 +95,9 @@ def _compare_times(claimed: Quantity, evidence: Quantity) -> Comparison:
         return _SAME if any(same_time(claimed.time, time) for time in ends) else Comparison(Likeness.DIFFERENT)
     if evidence.time_end is None:
         found = any(same_time(time, evidence.time) for time in (claimed.time, claimed.time_end))
-        return Comparison(Likeness.MORE_EXACT, "the evidence gives one time") if found else Comparison(Likeness.DIFFERENT)
+        return (
+            Comparison(Likeness.MORE_EXACT, "the evidence gives one time") if found else Comparison(Likeness.DIFFERENT)
+        )
     same = same_time(claimed.time, evidence.time) and same_time(claimed.time_end, evidence.time_end)
     return _SAME if same else Comparison(Likeness.DIFFERENT)
 
@@ -160,7 +169,9 @@ def _compare_values(claimed: Quantity, evidence: Quantity, factor: float, share:
 def _compare_ranges(claimed: Quantity, low: tuple[float, ...], high: tuple[float, ...], share: float) -> Comparison:
     if not high:
         is_end = _any_equal(claimed.values, low, share) or _any_equal(claimed.upper, low, share)
-        return Comparison(Likeness.DISTORTED, "the evidence gives no range") if is_end else Comparison(Likeness.DIFFERENT)
+        return (
+            Comparison(Likeness.DISTORTED, "the evidence gives no range") if is_end else Comparison(Likeness.DIFFERENT)
+        )
     slack = claimed.precision * 2 if share > _EXACT_SHARE else 0.0  # a converted range is rounded at both ends
     same = _any_equal(claimed.values, low, share, slack) and _any_equal(claimed.upper, high, share, slack)
     return _SAME if same else Comparison(Likeness.DIFFERENT)
@@ -205,7 +216,9 @@ def _rounded(claimed: Quantity, evidence: Quantity, low: tuple[float, ...]) -> C
         step = claimed.precision or _last_place(value)
         for other in low:
             off = abs(value - other)
-            if claimed.bound is Bound.ABOUT and off <= max(_ABOUT_SHARE * abs(other), min(_last_place(value), 0.1 * abs(other))):
+            if claimed.bound is Bound.ABOUT and off <= max(
+                _ABOUT_SHARE * abs(other), min(_last_place(value), 0.1 * abs(other))
+            ):
                 return _SAME
             if (is_converted and claimed.dimension not in ("duration", "months")) or claimed.is_scaled:
                 if off <= step * 1.0001 and off <= 0.1 * abs(other):

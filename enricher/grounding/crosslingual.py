@@ -1,8 +1,8 @@
 """Decide a claim whose evidence is written in another language, from what survives translation: values and names."""
 
 from enricher.grounding.comparison import Comparison, Likeness, compare
-from enricher.grounding.outcome import Decision
 from enricher.grounding.measures import Quantity
+from enricher.grounding.outcome import Decision
 from enricher.grounding.reading import Reading
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import is_concept

@@ -71,7 +71,9 @@ _NAMED = re.compile(
     (?:\s*,?\s*(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})(?!\d))?""",
     re.I | re.X,
 )
-_CJK = re.compile(r"(\d{4})\s*年(?:\s*(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号號])?)?|(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
+_CJK = re.compile(
+    r"(\d{4})\s*年(?:\s*(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号號])?)?|(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]"
+)
 # A bare year; a following letter or unit makes it a quantity ("1500 m").
 _BARE_YEAR = re.compile(
     rf"(?:(?<![\w.,$€£¥/:-])|(?<=\d\d\d\d-))({_YEAR})(?!\d|[.,:]\d|\s*(?:%|°|€|\$|[a-zA-Z]+[²³]|(?:km|m|cm|mm|kg|g|l|ml|eur|euros?|usd|"
@@ -79,7 +81,9 @@ _BARE_YEAR = re.compile(
     r"years?|million|billion|units?|calories|seats|students|points|votes|soldiers|men|women|kcal|mg|mah|watts?|w)\b))",
     re.I,
 )
-_AMBIGUOUS_MONTH = frozenset({"may", "march", "mar", "mars", "august", "jan", "dec", "sep", "mai", "apr", "mei", "jun", "nov"})
+_AMBIGUOUS_MONTH = frozenset(
+    {"may", "march", "mar", "mars", "august", "jan", "dec", "sep", "mai", "apr", "mei", "jun", "nov"}
+)
 _BEFORE_MONTH = re.compile(
     r"\b(?:in|of|since|until|till|by|from|to|during|through|before|after|early|late|mid|last|next|this|every|and|im|seit|bis|"
     r"en|de|between)[\s-]+$",
@@ -149,7 +153,12 @@ def _named_reading(text: str, match: re.Match[str]) -> tuple[Date, ...]:
         or (fold(match["month"]) in _AMBIGUOUS_MONTH and not _BEFORE_MONTH.search(text[: match.start()][-12:]))
     ):
         return ()
-    if match["day"] and not year and not match["month"][0].isupper() and fold(match["month"]) in ("may", "march", "mar"):
+    if (
+        match["day"]
+        and not year
+        and not match["month"][0].isupper()
+        and fold(match["month"]) in ("may", "march", "mar")
+    ):
         return ()
     return (Date(int(year) if year else None, _MONTH_NUMBER[fold(match["month"])], int(day) if day else None),)
 

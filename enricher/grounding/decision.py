@@ -12,8 +12,8 @@ from enricher.grounding.crosslingual import decide_across_languages
 from enricher.grounding.entities import replaced_name, swapped_roles
 from enricher.grounding.limits import dropped_condition
 from enricher.grounding.measures import Quantity
-from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.outcome import Decision, Question
+from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import FULL, LIGHT
 from enricher.verdict import AlignmentStatus, IssueType
@@ -23,13 +23,16 @@ FOREIGN_SHARE = 0.34  # of a claim; below it the documents don't speak of it
 _CANDIDATES = 5
 _FOR_CLAUSE = 2
 _CLOSE_LOOKS = 4
+_WORTH_A_LOOK = 0.5  # of the words that the best sentence holds
 _NEARLY = 0.12  # a sentence that covers only so much less serves as well
 _SUM_CUE = re.compile(
     r"\b(?:total|totals|sum|altogether|together|combined|overall|in\s+all|insgesamt|zusammen|gesamt|summe|au\s+total|en\s+total|"
     r"in\s+totale)\b",
     re.I,
 )
-_DIFFERENCE_CUE = re.compile(r"\b(?:difference|more\s+than|less\s+than|increase|decrease|rose\s+by|fell\s+by|saves?|cheaper|left)\b", re.I)
+_DIFFERENCE_CUE = re.compile(
+    r"\b(?:difference|more\s+than|less\s+than|increase|decrease|rose\s+by|fell\s+by|saves?|cheaper|left)\b", re.I
+)
 _MAX_TERMS = 8
 
 
@@ -57,13 +60,17 @@ def decide(claim: Reading, evidence: Evidence, question: Question | None = None)
     derived, derived_places, derived_note = _derived_value(claim, evidence, candidates)
     weighed = [_weigh(clause, claim, evidence, candidates, derived) for clause in _units(claim)]
     if not weighed:
-        return Decision(AlignmentStatus.UNSUPPORTED, IssueType.ADDED, "says nothing that can be compared", [], 0.0, False)
+        return Decision(
+            AlignmentStatus.UNSUPPORTED, IssueType.ADDED, "says nothing that can be compared", [], 0.0, False
+        )
     main = _main_place(weighed, candidates)
     clashes = [clash for part in weighed for clash in part.clashes]
     clashes += _whole_sentence_clashes(claim, evidence, main, weighed, question)
     if derived_note:
         clashes.append(Clash(Trouble.CONTRADICTED, derived_note, derived_places[0]))
-    places = list(dict.fromkeys([*derived_places, *([main] if main is not None else []), *(p for w in weighed for p in w.places)]))
+    places = list(
+        dict.fromkeys([*derived_places, *([main] if main is not None else []), *(p for w in weighed for p in w.places)])
+    )
     return _combine(claim, evidence, weighed, clashes, places)
 
 
@@ -77,7 +84,9 @@ def _units(claim: Reading) -> list[Clause]:
     return units or list(claim.clauses)
 
 
-def _weigh(clause: Clause, claim: Reading, evidence: Evidence, candidates: list[int], derived: Mapping[int, int]) -> _Weighed:
+def _weigh(
+    clause: Clause, claim: Reading, evidence: Evidence, candidates: list[int], derived: Mapping[int, int]
+) -> _Weighed:
     places = _promising(clause, evidence, candidates)
     alignments = [align(clause, claim, evidence, place) for place in places]
     for alignment in alignments:
@@ -103,7 +112,7 @@ def _promising(clause: Clause, evidence: Evidence, candidates: list[int]) -> lis
         held = evidence.sources[place].reading.all_keys
         scored.append((-sum(w for key, w in wanted.items() if key in held), rank, place))
     scored.sort()
-    return [place for _, _, place in scored[:_CLOSE_LOOKS]]
+    return [place for score, _, place in scored[:_CLOSE_LOOKS] if score <= _WORTH_A_LOOK * scored[0][0]]
 
 
 def _bonus(alignment: Alignment, order: Mapping[int, int]) -> float:
@@ -133,7 +142,11 @@ def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Ev
     """Let other sentences that are tied to the first one supply what it lacks."""
     first = evidence.sources[weighed.places[0]]
     for other in sorted(alignments, key=lambda a: -a.rank):
-        if other.place == weighed.places[0] or not (weighed.missing or weighed.open_values) or other.worst > Trouble.OMITTED:
+        if (
+            other.place == weighed.places[0]
+            or not (weighed.missing or weighed.open_values)
+            or other.worst > Trouble.OMITTED
+        ):
             continue
         source = evidence.sources[other.place]
         gained = [key for key in weighed.missing if key not in other.missing and weighed.missing[key] >= LIGHT]
@@ -149,7 +162,10 @@ def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Ev
 
 def _are_tied(first: Reading, second: Reading, claim: Reading) -> bool:
     """Tell whether two sentences can be read together: they share a word that says something."""
-    return any(first.keys.get(key, 0.0) >= FULL and second.keys.get(key, 0.0) >= FULL for key in first.keys.keys() & second.keys.keys())
+    return any(
+        first.keys.get(key, 0.0) >= FULL and second.keys.get(key, 0.0) >= FULL
+        for key in first.keys.keys() & second.keys.keys()
+    )
 
 
 def _covered_share(weighed: _Weighed) -> float:
@@ -211,7 +227,8 @@ def _dropped_scope(claim: Reading, evidence: Evidence, main: int, known: set[str
             theirs = [k for k, w in there.keys.items() if w >= FULL / 2 and k not in here.keys and k not in known]
             if ours and theirs and len(ours) <= 3 and len(theirs) <= 3:
                 own, other_doc = evidence.sources[main].document.id, source.document.id
-                return f"the value depends on the case: {own} gives it for '{_spelled(here, ours[0])}', {other_doc} another"
+                scope = _spelled(here, ours[0])
+                return f"the value depends on the case: {own} gives it for '{scope}', {other_doc} another"
     return None
 
 
@@ -235,7 +252,12 @@ def _derived_value(claim: Reading, evidence: Evidence, candidates: list[int]) ->
     for quantity in claim.quantities:
         if not quantity.values or quantity.upper or quantity.dimension.startswith(("label", "ordinal", "code")):
             continue
-        terms = [(p, q) for p in candidates for q in evidence.sources[p].reading.quantities if q.dimension == quantity.dimension]
+        terms = [
+            (p, q)
+            for p in candidates
+            for q in evidence.sources[p].reading.quantities
+            if q.dimension == quantity.dimension
+        ]
         terms = [(p, q) for p, q in terms if q.values and not q.upper][:_MAX_TERMS]
         if any(compare(quantity, q).likeness is Likeness.SAME for _, q in terms):
             continue
@@ -246,7 +268,11 @@ def _derived_value(claim: Reading, evidence: Evidence, candidates: list[int]) ->
         if is_sum and len(terms) >= 2 and quantity.unit is not None:
             total = sum(q.values[0] for _, q in terms)
             parts = " + ".join(q.text for _, q in terms)
-            return {}, [place for place, _ in terms], f"answer says {quantity.text}, but {parts} is {total / quantity.unit.factor:g}"
+            return (
+                {},
+                [place for place, _ in terms],
+                f"answer says {quantity.text}, but {parts} is {total / quantity.unit.factor:g}",
+            )
     return {}, [], ""
 
 
@@ -298,7 +324,8 @@ def _lacks_predicate(weighed: list[_Weighed], share: float) -> bool:
         return False
     part = weighed[0]
     first_lost = min(
-        [t.start for t in part.clause.tokens if t.key in part.missing] + [q.start for q in part.open_values], default=None
+        [t.start for t in part.clause.tokens if t.key in part.missing] + [q.start for q in part.open_values],
+        default=None,
     )
     kept = [t.start for t in part.clause.tokens if t.key in part.clause.keys and t.key not in part.missing]
     kept += [q.start for q in part.clause.quantities if q not in part.open_values]

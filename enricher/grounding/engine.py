@@ -129,10 +129,10 @@ def _denied(asked: Decision) -> Decision:
         return replace(asked, status=AlignmentStatus.FULLY_SUPPORTED, issue=IssueType.NONE, explanation="", share=1.0)
     if status is AlignmentStatus.FULLY_SUPPORTED:
         text = "the documents say yes to what was asked"
-        return replace(asked, status=AlignmentStatus.CONTRADICTED, issue=IssueType.CONTRADICTED, explanation=text, share=0.0)
+        return replace(
+            asked, status=AlignmentStatus.CONTRADICTED, issue=IssueType.CONTRADICTED, explanation=text, share=0.0
+        )
     return replace(asked, status=AlignmentStatus.UNSUPPORTED, issue=IssueType.ADDED, is_certain=False)
-
-
 
 
 def _has_contradicted_abstention(segments: list[Segment]) -> bool:

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading
 from enricher.grounding.tokens import FULL, Token
 
-_BE = frozenset("is are was were be been being wird wurde worden est fue ist".split(" "))
-_BY = frozenset("by von par por da".split(" "))
-_SYMMETRIC = frozenset(
-    "marri meet merg partner collabor border neighbour neighbor equal differ compar connect link relat agre cooper sibl divorc "
-    "brother sister friend play tie draw and with betwe combin interact cours talk speak".split(" ")
+_BE = word_set("is are was were be been being wird wurde worden est fue ist")
+_BY = word_set("by von par por da")
+_SYMMETRIC = word_set(
+    """marri meet merg partner collabor border neighbour neighbor equal differ compar connect link relat agre cooper
+    sibl divorc brother sister friend play tie draw and with betwe combin interact cours talk speak"""
 )
-_MODALS = frozenset("must shall may can will should could might would to did does do has have had".split(" "))
-_IRREGULAR_VERBS = frozenset(
-    "bought sold sued beat won lost led paid sent gave took made built found founded taught told met killed shot left hired "
-    "wrote owes owed hit saw sought caught brought kept held".split(" ")
+_MODALS = word_set("must shall may can will should could might would to did does do has have had")
+_IRREGULAR_VERBS = word_set(
+    """bought sold sued beat won lost led paid sent gave took made built found founded taught told met killed shot left
+    hired wrote owes owed hit saw sought caught brought kept held"""
 )
 
 
@@ -48,9 +49,11 @@ def _crossed(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, st
         if _is_passive(claim, index) != _is_passive(evidence, theirs[key]):
             other_left, other_right = other_right, other_left
         subject, thing = left[-1:], right[:1]
-        if subject and thing and subject[0] in other_right and thing[0] in other_left:
-            if subject[0] not in other_left and thing[0] not in other_right:
-                return subject[0], thing[0]
+        if not (subject and thing):
+            continue
+        has_moved = subject[0] in other_right and thing[0] in other_left
+        if has_moved and subject[0] not in other_left and thing[0] not in other_right:
+            return subject[0], thing[0]
     return None
 
 
@@ -76,8 +79,8 @@ def _is_pivot(tokens: Sequence[Token], index: int) -> bool:
 
 
 _FEWEST_SHARED = 3
-_ARTICLES = frozenset("the a an of and or all some".split(" "))
-_DETERMINERS = frozenset("the a an its his her their all every any this that him them".split(" "))
+_ARTICLES = word_set("the a an of and or all some")
+_DETERMINERS = word_set("the a an its his her their all every any this that him them")
 
 
 def _is_passive(tokens: Sequence[Token], pivot: int) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import SIGNS, Quantity, measured, unit_after
 from enricher.grounding.numerals import word_value
 from enricher.grounding.tokens import fold
@@ -12,9 +13,11 @@ from enricher.grounding.units import find_unit
 _FRACTION = re.compile(
     r"(?P<half>\bhalf\b(?!-)|\bhälfte\b|\bmoitié\b|\bmitad\b)"
     r"|\b(?P<n>a|one|two|three|four|five|ein|zwei|drei|un|deux|trois|dos|tres)[\s-]+"
-    r"(?P<d>thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?|drittel|viertel|fünftel|tiers|quarts?|tercios?|cuartos?)"
+    r"(?P<d>thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?|drittel|viertel|fünftel|tiers|quarts?|tercios?"
+    r"|cuartos?)"
     r"(?=\s+(?:of|der|des|von|de|du)\b)"
-    r"|\b(?P<p>\d+|one|two|three|four|five|nine)\s+(?:in|out\s+of)\s+(?:every\s+)?(?P<q>\d+|two|three|four|five|ten|twenty|100)\b(?!\s*(?:%|[a-z]*years?|days?))"
+    r"|\b(?P<p>\d+|one|two|three|four|five|nine)\s+(?:in|out\s+of)\s+(?:every\s+)?"
+    r"(?P<q>\d+|two|three|four|five|ten|twenty|100)\b(?!\s*(?:%|[a-z]*years?|days?))"
     r"|(?P<sign>[½¼¾⅓⅔⅛])|(?<![\w/.,])(?P<a>[1-9])/(?P<b>[2-9]|10)(?![\w/])",
     re.I,
 )
@@ -22,7 +25,9 @@ _PARTS = {
     "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "drittel": 3, "viertel": 4,
     "fünftel": 5, "tier": 3, "quart": 4, "tercio": 3, "cuarto": 4,
 }  # fmt: skip
-_ODDS = re.compile(r"(?:\d|one|two|three|four|five|nine)\s+in\s+(?:every\s+)?(?:\d|two|three|four|five|ten|twenty)", re.I)
+_ODDS = re.compile(
+    r"(?:\d|one|two|three|four|five|nine)\s+in\s+(?:every\s+)?(?:\d|two|three|four|five|ten|twenty)", re.I
+)
 _ARTICLE = re.compile(r"\s*(?:an?\b)?")
 
 
@@ -47,14 +52,20 @@ def find_fractions(text: str, words: AbstractSet[str], *, has_digit: bool) -> li
             weak = bool(match["half"]) and not re.match(r"\s+(?:of|the|der|des|de)\b", text[end : end + 6], re.I)
             ratio = find_unit("%")
             assert ratio is not None
-            found.append(replace(measured(text, match.start(), end, (value * 100,), ratio), is_weak=weak, precision=0.005))
+            found.append(
+                replace(measured(text, match.start(), end, (value * 100,), ratio), is_weak=weak, precision=0.005)
+            )
     return found
 
 
 _FRACTION_WORDS = frozenset(
-    fold(w)
-    for w in """half hälfte moitié mitad third thirds quarter quarters fourth fourths fifth fifths sixth sixths eighth eighths tenth
-    tenths drittel viertel fünftel tiers quart quarts tercio tercios cuarto cuartos in out""".split()
+    map(
+        fold,
+        word_set(
+            """half hälfte moitié mitad third thirds quarter quarters fourth fourths fifth fifths sixth sixths eighth
+            eighths tenth tenths drittel viertel fünftel tiers quart quarts tercio tercios cuarto cuartos in out"""
+        ),
+    )
 )
 
 

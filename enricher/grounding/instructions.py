@@ -3,20 +3,24 @@
 import re
 from collections.abc import Set as AbstractSet
 
-_HINTS = frozenset(
-    """ignore disregard forget override bypass score scores rating evaluator evaluators evaluation grader graders system developer
-    faithful faithfulness supported fully_supported judge judges instruction instructions prompt prompts verdict ignoriere ignorieren
-    ignorez ignora anweisung anweisungen instrucciones you""".split()
+from enricher.grounding.lexicon import word_set
+
+_HINTS = word_set(
+    """ignore disregard forget override bypass score scores rating evaluator evaluators evaluation grader graders
+    system developer faithful faithfulness supported fully_supported judge judges instruction instructions prompt
+    prompts verdict ignoriere ignorieren ignorez ignora anweisung anweisungen instrucciones you"""
 )
 _INSTRUCTION = re.compile(
     r"""
-    \b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,3}(?:previous|prior|above|earlier|preceding|all|any|your|other)\s+
+    \b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,3}
+        (?:previous|prior|above|earlier|preceding|all|any|your|other)\s+
         (?:\w+\s+){0,2}(?:instructions?|prompts?|rules?|guidelines?|context|directions?|messages?|documents?)
   | \bignorier\w*\s+(?:alle\s+|sie\s+)*(?:vorherigen|bisherigen|obigen)\s+\w*anweisung
   | \bignore[zr]?\s+(?:toutes\s+)?les\s+instructions
   | \bignora\w*\s+(?:todas\s+)?las\s+instrucciones
   | \b(?:system|developer)\s+(?:prompt|message|note|override|instruction)s?\s*:
-  | \b(?:give|assign|return|output|award|set|report|use)\s+(?:\w+\s+){0,5}(?:score|rating|grade|faithfulness)\s*(?:of|=|:|to)?\s*
+  | \b(?:give|assign|return|output|award|set|report|use)\s+(?:\w+\s+){0,5}
+        (?:score|rating|grade|faithfulness)\s*(?:of|=|:|to)?\s*
         (?:1|1\.0|100|10|full|max\w*|perfect|high\w*)
   | \b(?:mark|label|rate|score|treat|judge|consider|classify|grade|accept|report|count)\s+(?:\w+\s+){0,3}
         (?:answers?|claims?|segments?|statements?|responses?|everything|all|anything|this|it|outputs?|sentences?)\s+
@@ -24,9 +28,12 @@ _INSTRUCTION = re.compile(
   | \bFULLY_SUPPORTED\b
   | \b(?:to|note\s+to|attention|dear|message\s+(?:to|for)|instructions?\s+(?:to|for))\s+(?:the\s+)?
         (?:evaluators?|judges?|graders?|reviewers?|llm|ai|language\s+models?|assistants?|models?)\b
-  | \b(?:evaluators?|graders?|llm\s+judges?|ai\s+(?:models?|assistants?|judges?))\s*(?::|(?:must|should|shall|has\s+to|have\s+to|note)\b)
-  | \byou\s+(?:are\s+now|must\s+now)\s+(?:\w+\s+){0,3}(?:answer|respond|reply|say|output|evaluator|judge|assistant|model)\b
-  | \byou\s+(?:must|should)\s+(?:always\s+|only\s+)*(?:answer|respond|reply|say|output)\s+(?:only\s+)?(?:(?:with|that)\b|["'“])
+  | \b(?:evaluators?|graders?|llm\s+judges?|ai\s+(?:models?|assistants?|judges?))\s*
+        (?::|(?:must|should|shall|has\s+to|have\s+to|note)\b)
+  | \byou\s+(?:are\s+now|must\s+now)\s+(?:\w+\s+){0,3}
+        (?:answer|respond|reply|say|output|evaluator|judge|assistant|model)\b
+  | \byou\s+(?:must|should)\s+(?:always\s+|only\s+)*(?:answer|respond|reply|say|output)\s+
+        (?:only\s+)?(?:(?:with|that)\b|["'“])
     """,
     re.I | re.X,
 )
@@ -34,8 +41,8 @@ _QUOTED = re.compile(r"[\"“„«‘'][^\"”“»’']*$")
 
 
 def addresses_the_judge(sentence: str, words: AbstractSet[str]) -> bool:
-    """Tell whether a sentence (and its folded words) instructs its reader how to judge; quoting such a text does not."""
+    """Tell whether a sentence instructs its reader how to judge, given its folded words; quoting one does not."""
     if words.isdisjoint(_HINTS):
         return False
     found = _INSTRUCTION.search(sentence)
-    return bool(found) and not _QUOTED.search(sentence[: found.start()])
+    return found is not None and not _QUOTED.search(sentence[: found.start()])

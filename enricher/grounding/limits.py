@@ -3,6 +3,7 @@
 import re
 from collections.abc import Set as AbstractSet
 
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading, weights_of
 from enricher.grounding.tokens import FULL, key_of
 
@@ -16,11 +17,16 @@ _MARKER = re.compile(
 )
 # Who or what a rule is restricted to: "for orders above 50 EUR".
 _GROUPS = frozenset(
-    key_of(w)
-    for w in """customers members orders purchases residents students employees users children adults seniors patients citizens guests
-    visitors subscribers applicants tenants owners holders passengers beginners women men veterans pensioners nationals
-    travellers buyers businesses nonprofits charities donors volunteers contractors managers kunden mitglieder bestellungen
-    mitarbeiter studenten kinder senioren clients membres commandes clientes miembros pedidos""".split()
+    map(
+        key_of,
+        word_set(
+            """customers members orders purchases residents students employees users children adults seniors
+            patients citizens guests visitors subscribers applicants tenants owners holders passengers beginners
+            women men veterans pensioners nationals travellers buyers businesses nonprofits charities donors
+            volunteers contractors managers kunden mitglieder bestellungen mitarbeiter studenten kinder senioren
+            clients membres commandes clientes miembros pedidos"""
+        ),
+    )
 )
 _END = re.compile(r"[,;.:)]|\b(?:but|aber|then)\b|$", re.I)
 _LEADING_END = re.compile(r"[,;]|\bthen\b|$", re.I)
@@ -29,7 +35,7 @@ _REACH = 24  # characters between "for" and the group it names
 
 
 def dropped_condition(evidence: Reading, known: AbstractSet[str]) -> str | None:
-    """Return the condition of the evidence that is not among the known keys (of the claim and its question), or None."""
+    """Return a condition of the evidence that the known keys (of claim and question) leave out, or None."""
     for match in _MARKER.finditer(evidence.text):
         if match["group"]:
             noun = next((t for t in evidence.tokens if t.start >= match.end("group") and t.key in _GROUPS), None)

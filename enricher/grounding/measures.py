@@ -33,7 +33,9 @@ class Quantity:
 
 
 SIGNS = {"½": 1 / 2, "¼": 1 / 4, "¾": 3 / 4, "⅓": 1 / 3, "⅔": 2 / 3, "⅛": 1 / 8}
-_CURRENCY_BEFORE = re.compile(rf"({CURRENCY_MARKS}|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|Rs)\b\.?)\s*$")
+_CURRENCY_BEFORE = re.compile(
+    rf"({CURRENCY_MARKS}|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|Rs)\b\.?)\s*$"
+)
 _CURRENCY_AFTER = re.compile(rf"\s*({CURRENCY_MARKS})")
 _UNIT_WORD = re.compile(r"[\s\u00a0\u202f-]{0,2}(%|％|‰|°\s?[CF]|[℃℉]|[^\W\d_]+(?:/[^\W\d_]+)?[²³]?\.?)")
 _NEXT_WORD = re.compile(r"[\s\u00a0-]+([^\W\d_]+)")
@@ -53,9 +55,10 @@ step steps schritt
 level levels stufe
 """
 _PLAIN_LABELS = """
-annex schedule appendix table gate platform phase type class category tier version line route form rule regulation zone group
-building season episode volume grade stage model exhibit item question terminal bus track lot apartment suite act title part
-division rev revision iso en din gleis window python windows ios android district ward channel highway
+annex schedule appendix table gate platform phase type class category tier version line route form rule
+regulation zone group building season episode volume grade stage model exhibit item question terminal bus
+track lot apartment suite act title part division rev revision iso en din gleis window python windows ios
+android district ward channel highway
 """
 _LABEL_NAMES = {fold(w): row.split()[0] for row in _LABELS.strip().splitlines() for w in row.split()} | {
     w: w for w in _PLAIN_LABELS.split()
@@ -88,7 +91,11 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
             values, precision = tuple(value * scale for value in values), precision * scale
     else:
         unit, end = unit_after(text, end)
-        if unit and unit.name in ("g", "m", "t", "l", "h", "A", "V", "W", "K", "B") and text[end : end + 1] in ("'", "’"):
+        if (
+            unit
+            and unit.name in ("g", "m", "t", "l", "h", "A", "V", "W", "K", "B")
+            and text[end : end + 1] in ("'", "’")
+        ):
             unit = None
     if unit is None and scale == 1 and (label := _label(text[max(0, start - _LABEL_REACH) : start])):
         detail = _LABEL_DETAIL.match(text, end)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.tokens import Token, fold
 
 _ENGLISH = (
@@ -42,9 +43,7 @@ _SCALES = {
     10**12: "trillion trillions billionen tn",
 }
 # Words that are numbers only beside other numbers or a unit: articles, pronouns, other parts of speech.
-_AMBIGUOUS = frozenset(
-    fold(w) for w in "one a an ein un une uno um een sei once mil cent cents k elf dix mn tn due nove".split(" ")
-)
+_AMBIGUOUS = word_set("one a an ein un une uno um een sei once mil cent cents k elf dix mn tn due nove")
 _CJK_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2, "二": 2}
 _CJK_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 CJK_NUMERAL = "[" + "".join(_CJK_DIGITS) + "".join(_CJK_SCALES) + "]"
@@ -166,7 +165,7 @@ def find_numerals(text: str, tokens: Sequence[Token]) -> list[Numeral]:
 
 
 def _is_bare_scale(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a scale word counts by itself: "a hundred", "thousand euros"; not "thousands of", nor "5 million"."""
+    """Tell whether a scale word counts by itself: "a hundred", "thousand euros"; not "thousands of"."""
     word = tokens[at].word
     return word in ("hundred", "thousand", "hundert", "tausend", "cien", "mille") and word in _SCALE_WORDS
 
@@ -192,7 +191,11 @@ def _read_run(text: str, tokens: Sequence[Token], first: int) -> Numeral:
         else:
             break
         at += 1
-        if at < len(tokens) and tokens[at].word in ("and", "y", "et", "e") and _continues_after_and(tokens, at, previous):
+        if (
+            at < len(tokens)
+            and tokens[at].word in ("and", "y", "et", "e")
+            and _continues_after_and(tokens, at, previous)
+        ):
             at += 1
     is_ambiguous = at == first + 1 and tokens[first].word in _AMBIGUOUS
     return Numeral(first, at, total + current, is_ambiguous)

@@ -23,7 +23,11 @@ def find_omissions(question: str | None, answer: Sequence[Reading], evidence: Ev
         if sum(key in said for key in keys) >= _ADDRESSED * len(keys):
             continue
         place = find_answer(part, evidence)
-        if place is not None and place not in places and not _is_told(evidence.sources[place].reading, part, answer, said):
+        if (
+            place is not None
+            and place not in places
+            and not _is_told(evidence.sources[place].reading, part, answer, said)
+        ):
             places.append(place)
     return places
 

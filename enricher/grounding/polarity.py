@@ -1,4 +1,4 @@
-"""Read how strongly a clause asserts (negation, modality, hedges, quantifiers, tense, limits) and compare two readings."""
+"""Read how a clause asserts (negation, modality, hedges, quantifiers, tense) and compare two readings."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -46,60 +46,78 @@ def _set(words: str) -> frozenset[str]:
 
 
 _NEGATIONS = _set(
-    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
-    wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking nicht kein keine keinen
-    keiner keinem keines nie niemals ohne weder pas jamais aucun aucune sans nunca ningún ninguna ninguno sin tampoco jamás
-    mai senza nessun nessuno nessuna nem nenhum nenhuma sem niet geen nooit zonder нет не ни لا ليس لم غير नहीं"""
+    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't
+    weren't won't wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking
+    nicht kein keine keinen keiner keinem keines nie niemals ohne weder pas jamais aucun aucune sans nunca ningún
+    ninguna ninguno sin tampoco jamás mai senza nessun nessuno nessuna nem nenhum nenhuma sem niet geen nooit zonder
+    нет не ни لا ليس لم غير नहीं"""
 )
 _AMBIGUOUS_NEGATIONS = _set("no non não")
 _ANY_NEGATION = _NEGATIONS | _AMBIGUOUS_NEGATIONS
 _ENGLISH_NEGATIONS = _set(
-    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
-    wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking non"""
+    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't
+    weren't won't wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking
+    non"""
 )
 _SCOPE = 7  # words after a negation that may hold what it denies
 # Not a negation of the clause: "not only", "no later than 5 May", "no more than 10", "No. 3".
 _AFTER_BOUND_NEGATION = _set(
-    """only more less later earlier greater fewer longer sooner older younger higher lower exceed exceeding just merely doubt
-    mehr weniger nur"""
+    """only more less later earlier greater fewer longer sooner older younger higher lower exceed exceeding just merely
+    doubt mehr weniger nur"""
 )
 _UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
 _MUST = _set(
-    """must shall required requires require obliged obligated mandatory compulsory obligatory needs muss müssen verpflichtet
-    doit doivent obligatoire debe deben obligatorio deve devono obbligatorio moet moeten"""
+    """must shall required requires require obliged obligated mandatory compulsory obligatory needs muss müssen
+    verpflichtet doit doivent obligatoire debe deben obligatorio deve devono obbligatorio moet moeten"""
 )
-_SHOULD = _set("should ought recommended advised advisable sollte sollten empfohlen devrait devraient recommandé debería deberían")
+_SHOULD = _set(
+    "should ought recommended advised advisable sollte sollten empfohlen devrait devraient recommandé debería deberían"
+)
 _MAY = _set(
-    """may might can could optional optionally permitted allowed entitled able eligible voluntary darf dürfen kann können
-    könnte könnten peut peuvent pourrait puede pueden podría può possono pode podem kan mag"""
+    """may might can could optional optionally permitted allowed entitled able eligible voluntary darf dürfen kann
+    können könnte könnten peut peuvent pourrait puede pueden podría può possono pode podem kan mag"""
 )
 _MUST_NOT = _set("must mustn't shall darf dürfen")
 _ALLOW, _PROHIBIT = key_of("allow"), key_of("prohibit")
 _DROPPABLE_MAY = _set("may might could kann könnte könnten pourrait podría")
 _NEED_TO = _set("have has had need needs")
 _HEDGES = _set(
-    """might possibly perhaps maybe probably likely apparently reportedly allegedly suggests suggest suggested appears appear
-    appeared seems seem seemed believed thought speculated rumoured rumored unconfirmed preliminary tentative potentially
-    presumably supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht angeblich offenbar
-    probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse probabilmente"""
+    """might possibly perhaps maybe probably likely apparently reportedly allegedly suggests suggest suggested appears
+    appear appeared seems seem seemed believed thought speculated rumoured rumored unconfirmed preliminary tentative
+    potentially presumably supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht
+    angeblich offenbar probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse
+    probabilmente"""
 )
 _HAVE = _set("have be")
 _EXTENTS = {
-    **dict.fromkeys(_set("some several few certain sometimes occasionally partly partially einige manche manchmal teilweise"), 1),
+    **dict.fromkeys(
+        _set("some several few certain sometimes occasionally partly partially einige manche manchmal teilweise"), 1
+    ),
     **dict.fromkeys(_set("quelques certains certaines parfois algunos algunas alcuni alcune rarely seldom selten"), 1),
-    **dict.fromkeys(_set("many often frequently numerous viele oft häufig beaucoup souvent muchos muchas molti molte spesso"), 2),
-    **dict.fromkeys(_set("most majority usually generally mostly typically normally meist meistens plupart mayoría"), 3),
-    **dict.fromkeys(_set("all every each always everyone everybody entire entirely both completely alle jeder jede jedes"), 4),
-    **dict.fromkeys(_set("jeden immer sämtliche tous toutes chaque toujours todos todas cada siempre tutti tutte sempre"), 4),
+    **dict.fromkeys(
+        _set("many often frequently numerous viele oft häufig beaucoup souvent muchos muchas molti molte spesso"), 2
+    ),
+    **dict.fromkeys(
+        _set("most majority usually generally mostly typically normally meist meistens plupart mayoría"), 3
+    ),
+    **dict.fromkeys(
+        _set("all every each always everyone everybody entire entirely both completely alle jeder jede jedes"), 4
+    ),
+    **dict.fromkeys(
+        _set("jeden immer sämtliche tous toutes chaque toujours todos todas cada siempre tutti tutte sempre"), 4
+    ),
 }
 _PLANNED = _set(
-    """will shall going plans planned planning intends intend intended scheduled expected expects proposed proposes aims hopes
-    upcoming wird werden geplant plant soll sollen prévoit prévu sera seront prevé previsto será serán verrà sarà"""
+    """will shall going plans planned planning intends intend intended scheduled expected expects proposed proposes
+    aims hopes upcoming wird werden geplant plant soll sollen prévoit prévu sera seront prevé previsto será serán
+    verrà sarà"""
 )
-_ONLY = _set("only solely exclusively nur ausschließlich seulement uniquement sólo solamente únicamente solo soltanto alleen")
+_ONLY = _set(
+    "only solely exclusively nur ausschließlich seulement uniquement sólo solamente únicamente solo soltanto alleen"
+)
 _PAST_FORMS = _set(
-    """was were had did became began came went gave took made got saw ran won lost built bought sold left held led met paid
-    said sent told found fell rose grew broke brought chose drew wrote spoke stood struck taught threw wore"""
+    """was were had did became began came went gave took made got saw ran won lost built bought sold left held led met
+    paid said sent told found fell rose grew broke brought chose drew wrote spoke stood struck taught threw wore"""
 )
 _PRESENT_PERFECT = _set("has have")
 

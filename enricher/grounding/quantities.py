@@ -8,13 +8,16 @@ from dataclasses import replace
 from enricher.grounding.bounds import Bound, bound_of_date
 from enricher.grounding.dates import MONTH_NAMES, find_dates, find_times
 from enricher.grounding.fractions import find_fractions
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity, read_value
 from enricher.grounding.numerals import CJK_NUMERAL, COMPOUND_ENDS, find_numerals, read_cjk, read_digits
 from enricher.grounding.tokens import Token
 from enricher.grounding.units import UNSPACED_UNITS
 
 _DIGIT = re.compile(r"[\d½¼¾⅓⅔⅛]")
-_NUMBER = re.compile(r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)")
+_NUMBER = re.compile(
+    r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
+)
 _CODE_AFTER = re.compile(r"[-/]?[^\W\d_]*\d|\.\d")
 _JOINED_NUMBER = re.compile(r"[-–/]\d")
 _VERSION = re.compile(r"\d[.,]\d+[.,]\d{1,2}(?:[.,]|$)")
@@ -23,14 +26,13 @@ _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
-_NUMBER_WORDS = frozenset(
-    (
-        "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-        "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one a dozen zwei drei vier funf sechs "
-        "sieben acht neun zehn elf zwolf zwanzig dreißig dreissig vierzig funfzig sechzig siebzig achtzig neunzig hundert tausend "
-        "ein eine einen einem einer deux trois quatre cinq sept huit neuf dix onze douze quinze vingt trente quarante cinquante "
-        "soixante un une dos tres cuatro cinco seis siete ocho nueve diez doce quince veinte treinta cuarenta cincuenta uno una"
-    ).split()
+_NUMBER_WORDS = word_set(
+    """zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one a dozen zwei drei
+    vier funf sechs sieben acht neun zehn elf zwolf zwanzig dreißig dreissig vierzig funfzig sechzig siebzig achtzig
+    neunzig hundert tausend ein eine einen einem einer deux trois quatre cinq sept huit neuf dix onze douze quinze
+    vingt trente quarante cinquante soixante un une dos tres cuatro cinco seis siete ocho nueve diez doce quince
+    veinte treinta cuarenta cincuenta uno una"""
 )
 
 
@@ -170,7 +172,9 @@ def _range(text: str, left: Quantity, right: Quantity) -> Quantity | None:
     joint = _RANGE_JOINT.match(text[left.end : right.start])
     if not joint or left.upper or left.time_end:
         return None
-    if joint.group().strip().lower() in ("and", "und", "et", "y", "e", "a") and not _BETWEEN.search(text[: left.start][-12:]):
+    if joint.group().strip().lower() in ("and", "und", "et", "y", "e", "a") and not _BETWEEN.search(
+        text[: left.start][-12:]
+    ):
         return None
     if left.time and right.time:
         return replace(left, end=right.end, text=text[left.start : right.end], time_end=right.time)
@@ -184,5 +188,11 @@ def _range(text: str, left: Quantity, right: Quantity) -> Quantity | None:
     if min(low) >= max(right.values):
         return None
     return replace(
-        right, start=left.start, text=text[left.start : right.end], values=low, upper=right.values, unit=unit, bound=Bound.EXACT
+        right,
+        start=left.start,
+        text=text[left.start : right.end],
+        values=low,
+        upper=right.values,
+        unit=unit,
+        bound=Bound.EXACT,
     )

@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
-from enricher.grounding.polarity import Marks, read_marks
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
+from enricher.grounding.polarity import Marks, read_marks
 from enricher.grounding.quantities import find_quantities
 from enricher.grounding.tokens import FULL, LIGHT, Token, fold, tokenize
 
 _LANGUAGE_WORDS = {
     "en": "the of and is are was to in that it with for as on at by from this be or an which have has not you",
-    "de": "der die das und ist sind nicht von mit dem den des ein eine zu im für auf werden wird sich bei oder als auch",
+    "de": "der die das und ist sind nicht von mit dem den des ein eine zu im für auf werden wird sich bei oder als",
     "fr": "le les est et des une du dans pour que qui sur pas avec au sont par ne aux cette ce il elle",
     "es": "el los las es y del una que por con para se su al lo como más son no está",
     "it": "il di che è un per con del della sono gli non una nel alla dei si le anche",
@@ -34,12 +36,18 @@ _SCRIPTS = (
 _CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
 _BREAK = re.compile(r"[;:—–()\[\]|]|,\s|\s-\s")
 _CONJUNCTIONS = frozenset(
-    fold(w)
-    for w in """and but or while whereas although though because which who whose if unless when where so plus und aber oder sondern
-    während weil wenn et mais ou tandis y e pero sino mientras ma mentre except""".split()
+    map(
+        fold,
+        word_set(
+            """and but or while whereas although though because which who whose if unless when where so plus und
+            aber oder sondern während weil wenn et mais ou tandis y e pero sino mientras ma mentre except"""
+        ),
+    )
 )
 _CITATION = re.compile(
-    r"\[\^?(?:(?:id|doc(?:ument)?|source|ref|quelle)\s*[:#]?\s*)?\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]|【[^】]{1,20}】|\[(?:d|doc|s)\d{1,3}\]", re.I
+    r"\[\^?(?:(?:id|doc(?:ument)?|source|ref|quelle)\s*[:#]?\s*)?\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
+    r"|【[^】]{1,20}】|\[(?:d|doc|s)\d{1,3}\]",
+    re.I,
 )
 _REMEMBERED = 1024  # readings; an item is read several times while it is judged
 _RUN_LENGTH = 3  # a run of capitals so long is a title, not names
@@ -82,8 +90,7 @@ class Reading:
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
         """Return the pairs of neighbouring words."""
-        words = [token.word for token in self.tokens]
-        return list(zip(words, words[1:], strict=False))
+        return list(pairwise([token.word for token in self.tokens]))
 
     @cached_property
     def language(self) -> str | None:
@@ -131,7 +138,11 @@ class Reading:
         if self.language == "de" or (len(inner) > _RUN_LENGTH and capitals > 0.7 * len(inner)):
             return frozenset()
         first = self.tokens[0] if self.tokens else None
-        leading = [first] if first and first.weight and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name else []
+        leading = (
+            [first]
+            if first and first.weight and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name
+            else []
+        )
         return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if t.start not in self._in_values)
 
 

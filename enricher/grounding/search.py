@@ -127,7 +127,9 @@ class Evidence:
         if not self._prefixes:
             for known in self._index:
                 self._prefixes[known[:_PREFIX]].append(known)
-        return tuple(other for other in self._prefixes.get(key[:_PREFIX], ()) if other != key and _are_forms(key, other))
+        return tuple(
+            other for other in self._prefixes.get(key[:_PREFIX], ()) if other != key and _are_forms(key, other)
+        )
 
     def opposites(self, key: str) -> tuple[str, ...]:
         """Return the keys in the documents that say the opposite of a key."""

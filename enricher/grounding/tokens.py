@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
 
 from enricher.grounding.lexicon import FUNCTION_WORDS, IRREGULAR, LIGHT_WORDS, read_concepts, read_mapping, read_phrases
 

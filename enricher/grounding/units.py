@@ -1,8 +1,9 @@
-"""Units and currencies: which dimension each belongs to, and how it converts to the unit its dimension is compared in."""
+"""Units and currencies: which dimension each belongs to, and how it converts to the unit of that dimension."""
 
 from functools import lru_cache
 from typing import NamedTuple
 
+from enricher.grounding.lexicon import joined_lines
 from enricher.grounding.tokens import fold
 
 
@@ -15,26 +16,50 @@ class Unit(NamedTuple):
     offset: float = 0.0
 
 
-# dimension: entries of `factor[+offset]=spelling,spelling ...`; the first spelling is the name. Case counts for spellings
-# with a capital letter or of one or two letters, because "m" and "M", "mb" and "MB" differ.
+# dimension: entries of `factor[+offset]=spelling,spelling ...`; the first spelling is the name. Case counts for
+# spellings with a capital letter or of one or two letters, because "m" and "M", "mb" and "MB" differ.
 _TABLE = """
-length: 0.001=mm,millimetre,millimetres,millimeter,millimeters 0.01=cm,centimetre,centimetres,centimeter,centimeters,zentimeter 1=m,metre,metres,meter,meters,mètre,mètres,metro,metros,metri 1000=km,kms,kilometre,kilometres,kilometer,kilometers,kilomètre,kilomètres,kilómetros,chilometri,公里,千米,キロメートル 0.0254=inch,inches,zoll,in. 0.3048=foot,feet,ft 0.9144=yard,yards,yd 1609.344=mile,miles,mi,meile,meilen,milles,millas 1852=nautical_mile,nautical_miles,nmi
-mass: 0.000001=mg,milligram,milligrams,milligramm 0.000000001=µg,mcg,μg,microgram,micrograms 0.001=g,gram,grams,gramme,grammes,gramm,gramos 1=kg,kilo,kilos,kilogram,kilograms,kilogramme,kilogramm,公斤,千克 1000=tonne,tonnes,t,ton,tons,tonnen 0.028349523=ounce,ounces,oz,unze 0.45359237=pound_mass,lb,lbs 6.35029=stone_mass
-volume: 0.001=ml,mL,millilitre,millilitres,milliliter,milliliters 0.01=cl,cL 0.1=dl,dL 1=l,L,litre,litres,liter,liters,litro,litros,litri,升,リットル 3.785412=gallon,gallons,gal 0.473176=pint,pints 1000=m³,m3,cubic_metre,cubic_metres,cubic_meter,cubic_meters,kubikmeter
-area: 1=m²,m2,sqm,square_metre,square_metres,square_meter,square_meters,quadratmeter,qm 1000000=km²,km2,square_kilometre,square_kilometres,square_kilometer,square_kilometers,quadratkilometer 10000=hectare,hectares,ha,hektar 4046.856=acre,acres 0.09290304=square_foot,square_feet,sqft,sq_ft 2589988=square_mile,square_miles
-temperature: 1=°C,celsius,degrees_celsius,degree_celsius,grad_celsius,℃ 0.5555555556+-17.7777777778=°F,fahrenheit,degrees_fahrenheit,degree_fahrenheit,℉ 1+-273.15=kelvin,K
-speed: 1=km/h,kmh,kph,kilometres_per_hour,kilometers_per_hour 1.609344=mph,miles_per_hour 3.6=m/s,metres_per_second,meters_per_second 1.852=knot,knots
-data: 1=byte,bytes,B 1000=KB,kB,kilobyte,kilobytes 1000000=MB,megabyte,megabytes 1000000000=GB,gigabyte,gigabytes 1000000000000=TB,terabyte,terabytes 1048576=MiB 1073741824=GiB
+length: 0.001=mm,millimetre,millimetres,millimeter,millimeters 0.01=cm,centimetre,centimetres,centimeter,
+  centimeters,zentimeter 1=m,metre,metres,meter,meters,mètre,mètres,metro,metros,metri 1000=km,kms,kilometre,
+  kilometres,kilometer,kilometers,kilomètre,kilomètres,kilómetros,chilometri,公里,千米,キロメートル 0.0254=inch,inches,
+  zoll,in. 0.3048=foot,feet,ft 0.9144=yard,yards,yd 1609.344=mile,miles,mi,meile,meilen,milles,millas
+  1852=nautical_mile,nautical_miles,nmi
+mass: 0.000001=mg,milligram,milligrams,milligramm 0.000000001=µg,mcg,μg,microgram,micrograms 0.001=g,gram,grams,
+  gramme,grammes,gramm,gramos 1=kg,kilo,kilos,kilogram,kilograms,kilogramme,kilogramm,公斤,千克 1000=tonne,tonnes,t,
+  ton,tons,tonnen 0.028349523=ounce,ounces,oz,unze 0.45359237=pound_mass,lb,lbs 6.35029=stone_mass
+volume: 0.001=ml,mL,millilitre,millilitres,milliliter,milliliters 0.01=cl,cL 0.1=dl,dL 1=l,L,litre,litres,liter,
+  liters,litro,litros,litri,升,リットル 3.785412=gallon,gallons,gal 0.473176=pint,pints 1000=m³,m3,cubic_metre,
+  cubic_metres,cubic_meter,cubic_meters,kubikmeter
+area: 1=m²,m2,sqm,square_metre,square_metres,square_meter,square_meters,quadratmeter,qm 1000000=km²,km2,
+  square_kilometre,square_kilometres,square_kilometer,square_kilometers,quadratkilometer 10000=hectare,hectares,
+  ha,hektar 4046.856=acre,acres 0.09290304=square_foot,square_feet,sqft,sq_ft 2589988=square_mile,square_miles
+temperature: 1=°C,celsius,degrees_celsius,degree_celsius,grad_celsius,℃ 0.5555555556+-17.7777777778=°F,
+  fahrenheit,degrees_fahrenheit,degree_fahrenheit,℉ 1+-273.15=kelvin,K
+speed: 1=km/h,kmh,kph,kilometres_per_hour,kilometers_per_hour 1.609344=mph,miles_per_hour 3.6=m/s,
+  metres_per_second,meters_per_second 1.852=knot,knots
+data: 1=byte,bytes,B 1000=KB,kB,kilobyte,kilobytes 1000000=MB,megabyte,megabytes 1000000000=GB,gigabyte,
+  gigabytes 1000000000000=TB,terabyte,terabytes 1048576=MiB 1073741824=GiB
 energy: 1=kWh,kilowatt_hour,kilowatt_hours,kilowattstunden 1000=MWh 0.001=Wh 0.0002777778=kJ 0.001163=kcal
 power: 1=W,watt,watts 1000=kW,kilowatt,kilowatts 1000000=MW,megawatt,megawatts 735.5=hp,PS,horsepower
 pressure: 1=bar,bars 0.001=mbar,hPa 0.01=kPa 10=MPa 0.0689476=psi
 voltage: 1=V,volt,volts 0.001=mV 1000=kV
 current: 1=A,ampere,amperes,amp,amps 0.001=mA
 frequency: 1=Hz,hertz 1000=kHz 1000000=MHz 1000000000=GHz
-duration: 1.1574074e-8=ms,millisecond,milliseconds 1.1574074074e-5=second,seconds,sec,secs,sekunde,sekunden,seconde,secondes,segundos,secondi,秒 6.9444444444e-4=minute,minutes,min,mins,minuten,minuto,minutos,minuti,分钟,分間 0.0416666666667=hour,hours,hr,hrs,h,std,stunde,stunden,heure,heures,hora,horas,ora,ore,小时,小時,時間 1=day,days,tag,tage,tagen,jour,jours,día,días,giorno,giorni,dia,dias,dag,dagen,天,日間,日,يوم,يوما,أيام,दिन,дней,дня,день,dni,dzień 7=week,weeks,wk,woche,wochen,semaine,semaines,semana,semanas,settimana,settimane,weken,周,週間,星期,أسبوع,أسابيع,सप्ताह,недель,недели
-workdays: 1=working_day,working_days,business_day,business_days,workday,workdays,arbeitstag,arbeitstage,arbeitstagen,werktag,werktage,werktagen,bankarbeitstage,jours_ouvrés,jours_ouvrables,días_hábiles,días_laborables,giorni_lavorativi,dias_úteis,werkdagen,工作日,営業日
-months: 1=month,months,monat,monate,monaten,mois,mes,meses,mese,mesi,mês,maand,maanden,个月,個月,か月,ヶ月,カ月,ヵ月,ケ月,شهر,أشهر,शهر,महीने,माह,месяцев,месяца,месяц 3=quarter_year,quarters,quartale,trimestres 12=year,years,yr,yrs,jahr,jahre,jahren,an,ans,année,années,año,años,anno,anni,ano,anos,jaar,年間,سنة,سنوات,वर्ष,साल,лет,года,год,lata,lat 120=decade,decades 1200=century,centuries
-ratio: 0.01=percent,per_cent,%,％,pct,prozent,pourcent,pour_cent,por_ciento,por_cento,percento,per_cento,procent 0.001=‰,promille,per_mille
+duration: 1.1574074e-8=ms,millisecond,milliseconds 1.1574074074e-5=second,seconds,sec,secs,sekunde,sekunden,
+  seconde,secondes,segundos,secondi,秒 6.9444444444e-4=minute,minutes,min,mins,minuten,minuto,minutos,minuti,分钟,
+  分間 0.0416666666667=hour,hours,hr,hrs,h,std,stunde,stunden,heure,heures,hora,horas,ora,ore,小时,小時,時間 1=day,days,
+  tag,tage,tagen,jour,jours,día,días,giorno,giorni,dia,dias,dag,dagen,天,日間,日,يوم,يوما,أيام,दिन,дней,дня,день,
+  dni,dzień 7=week,weeks,wk,woche,wochen,semaine,semaines,semana,semanas,settimana,settimane,weken,周,週間,星期,
+  أسبوع,أسابيع,सप्ताह,недель,недели
+workdays: 1=working_day,working_days,business_day,business_days,workday,workdays,arbeitstag,arbeitstage,
+  arbeitstagen,werktag,werktage,werktagen,bankarbeitstage,jours_ouvrés,jours_ouvrables,días_hábiles,
+  días_laborables,giorni_lavorativi,dias_úteis,werkdagen,工作日,営業日
+months: 1=month,months,monat,monate,monaten,mois,mes,meses,mese,mesi,mês,maand,maanden,个月,個月,か月,ヶ月,カ月,ヵ月,ケ月,
+  شهر,أشهر,शهر,महीने,माह,месяцев,месяца,месяц 3=quarter_year,quarters,quartale,trimestres 12=year,years,yr,yrs,jahr,
+  jahre,jahren,an,ans,année,années,año,años,anno,anni,ano,anos,jaar,年間,سنة,سنوات,वर्ष,साल,лет,года,год,lata,lat
+  120=decade,decades 1200=century,centuries
+ratio: 0.01=percent,per_cent,%,％,pct,prozent,pourcent,pour_cent,por_ciento,por_cento,percento,per_cento,procent
+  0.001=‰,promille,per_mille
 points: 1=percentage_point,percentage_points,prozentpunkt,prozentpunkte,points_de_pourcentage
 money:EUR: 1=euro,EUR,euros,€ 0.01=eurocent
 money:$: 1=dollar,$,dollars,bucks
@@ -66,7 +91,7 @@ MONTHS_TO_DAYS = 30.436875
 def _read_table() -> tuple[dict[str, Unit], dict[str, Unit]]:
     exact: dict[str, Unit] = {}
     folded: dict[str, Unit] = {}
-    for line in _TABLE.strip().splitlines():
+    for line in joined_lines(_TABLE.replace(",\n  ", ",")):
         dimension, _, entries = line.partition(": ")
         for entry in entries.split():
             conversion, _, spellings = entry.partition("=")

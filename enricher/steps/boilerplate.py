@@ -15,19 +15,21 @@ _COURTESIES = re.compile(
   | (?:you(?:['’]re|\s+are)\s+(?:very\s+|most\s+)?welcome|no\s+problem|my\s+pleasure|no\s+worries)\b
   | (?:please\s+)?(?:let\s+me\s+know|feel\s+free|do\s+not\s+hesitate|don['’]t\s+hesitate|reach\s+out)\b
   | (?:please\s+)?(?:contact|get\s+in\s+touch\s+with)\s+(?:us|me)\s+(?:if|with|for)\b
-  | (?:lassen\s+sie\s+(?:mich|es\s+mich|uns)|melden\s+sie\s+sich|bei\s+(?:weiteren\s+)?fragen|n['’]hésitez\s+pas|no\s+dude)\b
-  | if\s+you\s+(?:have|need|want|would\s+like)\s+(?:any\s+|some\s+|to\s+|more\s+)?(?:other\s+|further\s+|additional\s+|more\s+|
-      know\s+)*(?:questions?|help|assistance|anything|information|details|clarification|concerns?)\b
+  | (?:lassen\s+sie\s+(?:mich|es\s+mich|uns)|melden\s+sie\s+sich|bei\s+(?:weiteren\s+)?fragen
+      |n['’]hésitez\s+pas|no\s+dude)\b
+  | if\s+you\s+(?:have|need|want|would\s+like)\s+(?:any\s+|some\s+|to\s+|more\s+)?
+      (?:other\s+|further\s+|additional\s+|more\s+|know\s+)*(?:questions?|help|assistance|anything|information|details|clarification|concerns?)\b
   | (?:i|we)\s+(?:really\s+)?(?:hope|trust)\s+(?:this|that|it|the\s+(?:above|answer|information))\b
   | (?:hope|hopefully)[,\s]+(?:this|that|it)\s+(?:helps|answers|clarifies|is\s+helpful|is\s+useful|was\s+helpful)\b
-  | (?:i|we)(?:['’]m|\s+am|['’]re|\s+are|['’]d\s+be|\s+would\s+be|['’]ll\s+be|\s+will\s+be)\s+(?:always\s+)?(?:happy|glad|
-      delighted|pleased|here|more\s+than\s+happy)\s+to\b
+  | (?:i|we)(?:['’]m|\s+am|['’]re|\s+are|['’]d\s+be|\s+would\s+be|['’]ll\s+be|\s+will\s+be)\s+(?:always\s+)?
+      (?:happy|glad|delighted|pleased|here|more\s+than\s+happy)\s+to\b
   | (?:is\s+there|was\s+there)\s+anything\s+else\b
   | (?:sure|certainly|absolutely|of\s+course|great|okay|ok|alright|gladly|understood|got\s+it)\s*
       (?:thing|question|point)?[\s!.,:]*$
   | (?:that['’]?s|that\s+is|what)\s+an?\s+(?:great|good|excellent|interesting|wonderful)\s+question\b
   | (?:great|good|excellent|interesting)\s+question\b
-  | (?:sure|certainly|of\s+course|absolutely|great|okay|ok)?[\s!,.]*(?:here|below|following)(?:['’]s|\s+(?:is|are))\b[^.]*:\s*$
+  | (?:sure|certainly|of\s+course|absolutely|great|okay|ok)?[\s!,.]*(?:here|below|following)
+      (?:['’]s|\s+(?:is|are))\b[^.]*:\s*$
   | (?:based\s+on|according\s+to|from|per|using|given)\s+(?:the|your|these|those|this)\s+[^.]{0,60}[,:]\s*$
   | (?:in\s+summary|to\s+summari[sz]e|in\s+short|in\s+conclusion|summary|answer|note|sources?|references?|quellen?)
       \s*[:,]?\s*$
@@ -36,7 +38,8 @@ _COURTESIES = re.compile(
   | have\s+(?:a|an)\s+(?:nice|great|good|wonderful|lovely)\b
   | (?:please\s+)?(?:note|be\s+aware)\s*[:.]?\s*$
   | as\s+an?\s+(?:ai|language\s+model|artificial\s+intelligence)\b
-  | (?:お問い合わせ|ご不明な点|よろしくお願い|ありがとう|こんにちは|您好|你好|谢谢|感谢|如有(?:任何)?(?:问题|疑问)|希望(?:这|以上))
+  | (?:お問い合わせ|ご不明な点|よろしくお願い|ありがとう|こんにちは|您好|你好|谢谢|感谢
+      |如有(?:任何)?(?:问题|疑问)|希望(?:这|以上))
   | (?:i|we)\s+(?:sincerely\s+)?apologi[sz]e\b
   | (?:my|our)\s+apologies\b
     )""",
@@ -62,7 +65,8 @@ _ADMISSIONS = re.compile(
   | (?:there\s+is\s+|there['’]s\s+)?(?:not\s+enough|no|insufficient)\s+(?:information|context|data)\s+
         (?:(?:in|from|within|provided\s+in)\s+the\s+[\w\s]{0,30}?)?(?:to\s+(?:answer|say|tell|determine|respond)[^.]*)?[.!]*$
   | (?:das\s+)?(?:weiß|weiss)\s+ich\s+(?:leider\s+)?nicht | ich\s+(?:weiß|weiss|kann)\b.{0,60}\bnicht
-  | je\s+ne\s+(?:sais|peux|suis)\s+pas | no\s+(?:lo\s+)?s[ée]\b | no\s+puedo\b | non\s+(?:lo\s+)?so\b | não\s+(?:sei|posso)\b
+  | je\s+ne\s+(?:sais|peux|suis)\s+pas | no\s+(?:lo\s+)?s[ée]\b | no\s+puedo\b | non\s+(?:lo\s+)?so\b
+  | não\s+(?:sei|posso)\b
   | (?:分かりません|わかりません|申し訳|我不知道|抱歉|无法回答|対応できません)
     )""",
     re.I | re.X,
@@ -81,7 +85,8 @@ _SILENT_SOURCES = re.compile(
     (?:\s+(?:so|it|this|that|these|an?\s+answer|the\s+answer|the\s+question|your\s+question|the\s+information|
         this\s+information|that\s+information|enough\s+information|(?:any\s+)?(?:relevant\s+|such\s+)?information))?
     (?:\s+(?:to|needed|required|necessary)\b[^.]{{0,60}}\b(?:question|answer|this|that|it))?\s*[.!]*$
-  | \W*(?:das\s+)?(?:steht|geht)\s+(?:so\s+)?(?:nicht\s+in|aus)\s+(?:den|dem)\s+(?:dokumenten?|unterlagen|texte?n?|kontext)
+  | \W*(?:das\s+)?(?:steht|geht)\s+(?:so\s+)?(?:nicht\s+in|aus)\s+(?:den|dem)\s+
+    (?:dokumenten?|unterlagen|texte?n?|kontext)
     (?:\s+nicht\s+hervor)?\W*$
   | \W*(?:die\s+dokumente|der\s+(?:text|kontext))\s+(?:sagen|sagt|enthalten|enthält)\s+(?:dazu\s+)?(?:nichts|nicht)
     (?:\s+dazu)?\W*$

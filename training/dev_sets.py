@@ -1,8 +1,9 @@
 """Lays out the dev sets (and the held-out fold of BUMP) as claims with the evidence the engine would choose for them.
 
-    python training/dev_sets.py JUDGE_DATA OUT.jsonl
+    PYTHONPATH=. python training/dev_sets.py JUDGE_DATA OUT.jsonl
 
-Every line is {"set", "row", "group", "c", "e", "x": overlap features, "claim_label" or null, "faithful" of the row or null}.
+Every line is {"set", "row", "group", "c", "e", "x": overlap features, "claim_label", "faithful": of the row}; labels
+may be null. The set `held` holds the held-out training sources.
 """
 
 import argparse
@@ -12,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import evidence as search
 from build_dataset import is_held, summary_claims, training_rows
 from judge_data import Row, claims_of, clean_claim, document_sentences, group_of, read_rows, sentences
+
+from enricher.grounding import windows as search
 
 Unit = dict[str, Any]
 _ANSWERS = (

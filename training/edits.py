@@ -11,16 +11,19 @@ from wordnet import WordNet
 
 SUPPORTED, UNSUPPORTED, CONTRADICTED = 0, 1, 2
 
-_NUMBER_WORDS = (
+
+def _listed(text: str) -> list[str]:
+    return text.split()
+
+
+_NUMBER_WORDS = _listed(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
-).split()
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_COLOURS = "red blue green yellow black white brown orange purple pink grey".split()
+)
+_ORDINALS = _listed("first second third fourth fifth sixth seventh eighth ninth tenth")
+_MONTHS = _listed("January February March April May June July August September October November December")
+_DAYS = _listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+_COLOURS = _listed("red blue green yellow black white brown orange purple pink grey")
 _CYCLES = {w.lower(): cycle for cycle in (_NUMBER_WORDS[1:], _ORDINALS, _MONTHS, _DAYS, _COLOURS) for w in cycle}
 _OPPOSITES = """
 increase decrease|increased decreased|increases decreases|increasing decreasing|rise fall|rose fell|rises falls
@@ -160,7 +163,11 @@ class Editor:
                 continue
             droppable = (
                 (token.dep_ in ("advmod", "amod") and token.n_lefts + token.n_rights == 0 and not _is_critical(token))
-                or (token.dep_ in ("relcl", "appos", "advcl") and token.i > token.head.i and len(list(token.subtree)) < 18)
+                or (
+                    token.dep_ in ("relcl", "appos", "advcl")
+                    and token.i > token.head.i
+                    and len(list(token.subtree)) < 18
+                )
                 or (token.dep_ == "prep" and token.head.pos_ in ("VERB", "NOUN") and token.i > token.head.i)
             )
             if droppable and self._rng.random() < 0.35:
@@ -325,10 +332,16 @@ class Editor:
         root = next((t for t in doc if t.dep_ == "ROOT" and t.pos_ in ("VERB", "AUX")), None)
         if root is None:
             return None
-        auxiliary = next((t for t in root.children if t.dep_ in ("aux", "auxpass")), root if root.pos_ == "AUX" else None)
+        auxiliary = next(
+            (t for t in root.children if t.dep_ in ("aux", "auxpass")), root if root.pos_ == "AUX" else None
+        )
         if auxiliary is not None and auxiliary.lower_ not in ("to", "'s", "'ve", "'d", "'ll", "'re"):
             end = auxiliary.idx + len(auxiliary.text)
-            word = "cannot" if auxiliary.lower_ == "can" else f"{auxiliary.text} {self._rng.choice(('not', 'not', 'never'))}"
+            word = (
+                "cannot"
+                if auxiliary.lower_ == "can"
+                else f"{auxiliary.text} {self._rng.choice(('not', 'not', 'never'))}"
+            )
             return _replaced(doc, auxiliary.idx, end, word, CONTRADICTED, "negation")
         helper = {"VBD": "did not", "VBZ": "does not", "VBP": "do not"}.get(root.tag_)
         if helper is None:
@@ -386,7 +399,8 @@ class Editor:
             if entity.label_ in ("PERSON", "ORG", "GPE", "DATE", "CARDINAL", "MONEY", "PERCENT", "NORP"):
                 by_label[entity.label_].append(entity)
         options = [(a, b) for es in by_label.values() for a in es for b in es
-                   if a.end < b.start and _unrelated(a.text, b.text) and doc[a.end].lower_ not in ("and", "or", ",")]  # fmt: skip
+                   if a.end < b.start and _unrelated(a.text, b.text)
+                   and doc[a.end].lower_ not in ("and", "or", ",")]  # fmt: skip
         for verb in doc:
             if verb.pos_ == "VERB" and verb.lemma_ not in ("marry", "meet", "be", "become", "have"):
                 subject = next((t for t in verb.children if t.dep_ == "nsubj" and t.pos_ in ("NOUN", "PROPN")), None)
@@ -411,7 +425,11 @@ class Editor:
         self._rng.shuffle(options)
         for token in options:
             part = "n" if token.pos_ == "NOUN" else "a"
-            others = self._wordnet.siblings(token.lemma_, part) if part == "n" else self._wordnet.antonyms(token.lemma_, part)
+            others = (
+                self._wordnet.siblings(token.lemma_, part)
+                if part == "n"
+                else self._wordnet.antonyms(token.lemma_, part)
+            )
             form = self._inflected(token, self._rng.choice(others)) if others else None
             if form and form not in doc.text:
                 return _replaced(doc, token.idx, token.idx + len(token.text), form, UNSUPPORTED, "noun")
@@ -426,7 +444,10 @@ class Editor:
                 doc2[t.left_edge.i : t.right_edge.i + 1].text
                 for doc2 in self._sample(around.sentences, 6)
                 for t in doc2
-                if t.dep_ == token.dep_ and t.tag_ == token.tag_ and len(list(t.subtree)) <= 7 and t.lemma_ != token.lemma_
+                if t.dep_ == token.dep_
+                and t.tag_ == token.tag_
+                and len(list(t.subtree)) <= 7
+                and t.lemma_ != token.lemma_
             ]
             options = [o for o in options if _unrelated(o, doc.text)]
             if options:
@@ -447,7 +468,9 @@ class Editor:
             clause = clause[:1].lower() + clause[1:]
         base = doc.text.rstrip(" .!?")
         start = len(base) + len(link)
-        return Claim(text=f"{base}{link}{clause}.", label=UNSUPPORTED, broken=((start, start + len(clause)),), kind="clause")
+        return Claim(
+            text=f"{base}{link}{clause}.", label=UNSUPPORTED, broken=((start, start + len(clause)),), kind="clause"
+        )
 
     def add_detail(self, doc: Doc, around: Surroundings) -> Claim | None:
         """Append a phrase of time, place or reason taken from elsewhere."""

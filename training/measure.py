@@ -1,0 +1,132 @@
+"""Measures a model on the dev sets, fits the head that joins it with word overlap, and prints both against the floor.
+
+    PYTHONPATH=. python training/measure.py DEV.jsonl MODEL_FOLDER [--share 1.0] [--head HEAD.json] [--save OUT.npz]
+
+DEV.jsonl comes from dev_sets.py. The head is fitted on the held-out training sources only. Answers are scored by their
+claims, mostly by the worst one.
+"""
+
+import argparse
+import hashlib
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from enricher.grounding.entailment import EntailmentModel, model_features
+
+Unit = dict[str, Any]
+
+
+def read_units(path: Path, share: float) -> list[Unit]:
+    """Read the claims, or a share of the rows chosen by the hash of their ids; held-out claims are always read."""
+    units = [json.loads(line) for line in path.open(encoding="utf-8")]
+    limit = int(share * 2**32)
+    return [
+        u
+        for u in units
+        if u["set"] == "held" or _number(u["row"] + str(u["c"] if u["set"] == "factscore" else "")) < limit
+    ]
+
+
+def fit(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Fit a logistic head and fold the scaling of the features into its weights."""
+    mean, scale = x.mean(0), x.std(0) + 1e-6
+    head = LogisticRegression(C=0.3, max_iter=2000, class_weight="balanced").fit((x - mean) / scale, y)
+    weights = head.coef_[0] / scale
+    return weights, float(head.intercept_[0] - weights @ mean)
+
+
+def auroc(y: np.ndarray, s: np.ndarray) -> float:
+    """Return the probability that a supported row outranks another, ties counting one half."""
+    _, inverse, counts = np.unique(s, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    n, m = int(y.sum()), int((~y).sum())
+    return float((ranks[y].sum() - n * (n + 1) / 2) / (n * m)) if n and m else float("nan")
+
+
+def best_balanced(y: np.ndarray, s: np.ndarray) -> float:
+    """Return the balanced accuracy at the best threshold of this very set (an upper bound, to see what ranks)."""
+    cuts = np.unique(np.quantile(s, np.linspace(0, 1, 80)))
+    return max((s[y] >= c).mean() / 2 + (s[~y] < c).mean() / 2 for c in cuts)
+
+
+def balanced(y: np.ndarray, s: np.ndarray, cut: float = 0.0) -> float:
+    """Return the balanced accuracy at a threshold."""
+    return float((s[y] >= cut).mean() / 2 + (s[~y] < cut).mean() / 2)
+
+
+def answers(units: list[Unit], scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Score whole answers by their claims: mostly by the worst, partly by the mean."""
+    rows: dict[str, list[float]] = defaultdict(list)
+    faithful: dict[str, bool] = {}
+    for unit, score in zip(units, scores, strict=True):
+        if unit["faithful"] is not None:
+            rows[unit["row"]].append(score)
+            faithful[unit["row"]] = unit["faithful"]
+    keys = list(rows)
+    value = np.array([0.7 * min(rows[k]) + 0.3 * float(np.mean(rows[k])) for k in keys])
+    return np.array([faithful[k] for k in keys]), value
+
+
+def table(units: list[Unit], columns: dict[str, np.ndarray]) -> str:
+    """Lay out AUROC, balanced accuracy at 0 and at the best threshold, by set and kind of score."""
+    lines = [f"{'set':26}{'n':>6} " + "".join(f"{name:>24}" for name in columns)]
+    sets = sorted({u["set"] for u in units})
+    for name in sets:
+        where = np.array([u["set"] == name for u in units])
+        mine = [u for u in units if u["set"] == name]
+        views = [("answers", None)] if mine[0]["claim_label"] is None else [("claims", 1), ("answers", None)]
+        for view, by_claim in views:
+            cells, n = [], 0
+            for scores in columns.values():
+                s = scores[where]
+                if by_claim:
+                    y = np.array([u["claim_label"] == "supported" for u in mine])
+                else:
+                    y, s = answers(mine, s)
+                n = len(y)
+                cells.append(f"{100 * auroc(y, s):8.1f}{100 * balanced(y, s):8.1f}{100 * best_balanced(y, s):8.1f}")
+            if name not in ("factscore", "held") or by_claim:
+                lines.append(f"{name + ' ' + view:26}{n:6} " + "".join(cells))
+    return "\n".join(lines)
+
+
+def _number(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+
+def main() -> None:
+    """Read, score, fit, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dev", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--save", type=Path, help="keep units' features and scores here (.npz)")
+    parser.add_argument("--head", type=Path, help="write the fitted head here (JSON)")
+    args = parser.parse_args()
+    units = read_units(args.dev, args.share)
+    readings = EntailmentModel(args.model, threads=args.threads).read([(u["e"], u["c"]) for u in units])
+    model = np.array([model_features(r) for r in readings])
+    overlap = np.array([u["x"] for u in units])
+    if args.save:
+        np.savez_compressed(args.save, model=model, overlap=overlap)
+    held = np.array([u["set"] == "held" for u in units])
+    y = np.array([u["claim_label"] == "supported" for u in units])[held]
+    columns = {}
+    both = np.concatenate((model, overlap), axis=1)
+    for name, x in (("overlap", overlap), ("model", model), ("fused", both)):
+        weights, bias = fit(x[held], y)
+        columns[name] = x @ weights + bias
+        if name == "fused" and args.head:
+            args.head.write_text(json.dumps({"weights": weights.round(4).tolist(), "bias": round(bias, 4)}) + "\n")
+    print("each column: AUROC, balanced accuracy at 0.5, balanced accuracy at the set's best threshold")
+    print(table(units, columns))
+
+
+if __name__ == "__main__":
+    main()

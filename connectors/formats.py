@@ -36,7 +36,7 @@ def read_file(path: Path) -> list[tuple[Span, ...]]:
         payload = json.loads(text)
     except ValueError:
         try:
-            payload = [json.loads(line) for line in text.splitlines() if line.strip()]
+            payload = [json.loads(line) for line in text.split("\n") if line.strip()]
         except ValueError as error:
             raise BadReply(f"{path} is neither JSON nor JSON lines: {error}") from error
     return groups_of(payload)

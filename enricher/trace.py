@@ -203,6 +203,7 @@ class RejectReason(StrEnum):
     NOT_RAG = "not_rag"
     UNKNOWN_SPAN_ID = "unknown_span_id"
     MISSING_IDS = "missing_ids"
+    UNREADABLE = "unreadable"
     TRACE_GONE = "trace_gone"
     STILL_RUNNING = "still_running"
     EXTRACTION_FAILED = "extraction_failed"

@@ -4,15 +4,18 @@ A platform joins the suite with one class here, a fixture that yields it and a l
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
+from connectors.files import FilesConnector
 from connectors.langsmith import LangSmithConnector
 from connectors.phoenix import PhoenixConnector
 from enricher.seams import Connector
-from enricher.trace import TraceQuery, TraceRef
+from enricher.trace import Span, TraceQuery, TraceRef
 from enricher.verdict import Annotation
 from tests.servers.langsmith.platform import LangSmithPlatform
 from tests.servers.phoenix import PhoenixPlatform, rag_trace
@@ -144,6 +147,73 @@ class LangSmithInContract:
     async def delete(self, seeded: Seeded) -> None:
         """Delete the trace."""
         self.langsmith.service.delete_trace(seeded.trace_id)
+
+
+@dataclass
+class FilesInContract:
+    """A folder of exports under the contract: spans as lines, those of one trace apart from each other."""
+
+    folder: Path
+    project: str = "default"
+
+    @property
+    def spans(self) -> Path:
+        """Name the file of spans."""
+        return self.folder / "spans.jsonl"
+
+    @property
+    def output(self) -> Path:
+        """Name the file of annotations."""
+        return self.folder / "annotations.jsonl"
+
+    def connector(self, *, small_pages: bool = False) -> Connector:
+        """Return a connector to the folder."""
+        paths = [str(self.folder / "*.jsonl")]
+        return FilesConnector(name="files", paths=paths, output=self.output, page_size=2 if small_pages else 500)
+
+    async def seed(self, count: int) -> Sequence[Seeded]:
+        """Write traces of three spans: first all children, then all roots."""
+        traces = [rag_trace(ended=datetime.now(UTC) - timedelta(minutes=60 + count - n)) for n in range(count)]
+        with self.spans.open("a", encoding="utf-8") as lines:
+            for place in range(3):
+                lines.writelines(json.dumps(_recorded(spans[place])) + "\n" for spans in traces)
+        return [Seeded(trace_id=spans[-1].trace_id, span_id=spans[-1].span_id) for spans in traces]
+
+    async def annotate_as_person(self, seeded: Seeded, *, name: str, label: str, score: float) -> None:
+        """Add a line to the output, as a person does with an editor."""
+        line = {"span_id": seeded.span_id, "name": name, "label": label, "score": score, "annotator_kind": "HUMAN"}
+        with self.output.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(line) + "\n")
+
+    async def annotations_on(self, seeded: Seeded) -> Sequence[Written]:
+        """Return the lines about the root span."""
+        lines = [json.loads(line) for line in self.output.read_text(encoding="utf-8").splitlines()]
+        return [
+            Written(
+                name=one["name"], label=one["label"], score=one["score"], by_person=one["annotator_kind"] == "HUMAN"
+            )
+            for one in lines
+            if one["span_id"] == seeded.span_id
+        ]
+
+    async def delete(self, seeded: Seeded) -> None:
+        """Write the file without the trace."""
+        lines = self.spans.read_text(encoding="utf-8").splitlines(keepends=True)
+        self.spans.write_text("".join(line for line in lines if seeded.trace_id not in line), encoding="utf-8")
+
+
+def _recorded(span: Span) -> dict[str, Any]:
+    start, end = (int(at.timestamp() * 1_000_000) * 1000 if at else None for at in (span.start_time, span.end_time))
+    return {
+        "trace_id": span.trace_id,
+        "span_id": span.span_id,
+        "parent_id": span.parent_id,
+        "name": span.name,
+        "start_time_unix_nano": start,
+        "end_time_unix_nano": end,
+        "attributes": {"openinference.span.kind": span.kind.value, **span.attributes},
+        "status": {"code": span.status},
+    }
 
 
 def langsmith_at(base_url: str) -> Connector:

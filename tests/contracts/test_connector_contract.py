@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from enricher.seams import Connector
 from enricher.trace import RawTrace, Rejection, RejectReason, TraceId, TraceRef
 from enricher.verdict import DeliveryState
 from tests.contracts.platforms import (
+    FilesInContract,
     LangSmithInContract,
     PhoenixInContract,
     Platform,
@@ -25,7 +27,7 @@ from tests.servers.langsmith import StandIn
 from tests.servers.langsmith.platform import LangSmithPlatform
 from tests.servers.phoenix import PhoenixPlatform
 
-PLATFORMS = ["phoenix", "langsmith"]
+PLATFORMS = ["phoenix", "langsmith", "files"]
 AT_A_FAILING_SERVER: dict[str, Callable[[str], Connector]] = {"phoenix": phoenix_at, "langsmith": langsmith_at}
 
 SEEDED = Seeded(trace_id="0e1512c78b9a7a13370a6f55d2605f28", span_id="5f2c9a0b1d3e4f60")
@@ -45,6 +47,11 @@ def langsmith_in_contract() -> Iterator[LangSmithInContract]:
         filled = LangSmithPlatform(service)
         yield LangSmithInContract(langsmith=filled)
         filled.close()
+
+
+@pytest.fixture
+def files_in_contract(tmp_path: Path) -> FilesInContract:
+    return FilesInContract(folder=tmp_path)
 
 
 @pytest.fixture(params=PLATFORMS)

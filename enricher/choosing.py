@@ -12,6 +12,7 @@ from enricher.steps.selection import sample
 from enricher.store import Store
 from enricher.trace import ReportFilter, SpanFilter, SpanKind, TraceQuery, TraceRef
 
+_MOST_COUNTED = 10_000  # traces of the window that are counted when none of them matches
 _EXPLICIT = "explicit"  # the rule under which traces named on the command line are recorded
 
 
@@ -69,8 +70,21 @@ class Chooser:
             refs.append(ref)
             progress.advance()
         taken = tuple(sample(refs, rate=rule.rate, max_per_stratum=rule.max_per_stratum))
-        count = RuleCount(rule=rule.name, found=len(refs), taken=len(taken))
+        in_window = 0 if refs else await self._in_window(query)
+        count = RuleCount(rule=rule.name, found=len(refs), taken=len(taken), in_window=in_window)
         return Choice(count=count, refs=taken, reached=query.end or self._now)
+
+    async def _in_window(self, query: TraceQuery) -> int:
+        """Count the traces of the window, so that "none matches" can be told from "there is none"."""
+        if query.trace_ids or (not query.reports and query.spans.is_empty()):
+            return 0
+        count = 0
+        everything = TraceQuery(rule=query.rule, projects=query.projects, start=query.start, end=query.end)
+        async for _ in self._connector.find(everything):
+            count += 1
+            if count == _MOST_COUNTED:
+                break
+        return count
 
     async def _query(self, rule: Rule) -> TraceQuery:
         end = self._request.end or self._now

@@ -138,8 +138,10 @@ class Counts:
 
 
 def _warning(rule: RuleCount) -> str:
-    why = "its sampling took none" if rule.found else "nothing in the window meets its conditions"
-    return f"0 of {rule.found} traces matched rule {rule.rule}: {why}"
+    if rule.found:
+        return f"0 of {rule.found} traces matched rule {rule.rule}: its sampling took none"
+    why = "none in the window meets its conditions" if rule.in_window else "there is none in the window"
+    return f"0 of {rule.in_window} traces matched rule {rule.rule}: {why}"
 
 
 def _badness(judgement: Judgement) -> float:

@@ -33,6 +33,7 @@ class RuleCount(Noun):
     rule: str
     found: int = 0  # traces that match the rule
     taken: int = 0  # of these, chosen by its sampling
+    in_window: int = 0  # traces at all, counted (up to 10,000) only when none of them matches
 
 
 class Finding(Noun):

@@ -126,7 +126,7 @@ async def test_a_rate_of_zero_judges_only_reported_traces(world):
 
 async def test_a_rule_that_matches_nothing_is_said_loudly(world):
     report = (await world.run()).report
-    assert report.warnings == ("0 of 0 traces matched rule all: nothing in the window meets its conditions",)
+    assert report.warnings == ("0 of 0 traces matched rule all: there is none in the window",)
     assert report.is_clean
 
 
@@ -310,3 +310,11 @@ async def test_cancelling_at_once_loses_and_repeats_nothing(world):
     assert (await world.store.runs())[0].state == "interrupted"
     await world.run()
     assert sorted(world.platform.named("context_diff")) == sorted(world.platform.traces)
+
+
+async def test_a_rule_that_matches_none_of_many_traces_says_of_how_many(world):
+    for number in range(12):
+        world.platform.add(f"t{number}")
+    report = (await world.run(REPORTED)).report
+    assert report.warnings == ("0 of 12 traces matched rule reported: none in the window meets its conditions",)
+    assert report.is_clean

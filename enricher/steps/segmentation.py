@@ -57,6 +57,7 @@ _CITATION = r"(?:\s*(?:\[[\^\w][\w:,;\s–-]{0,20}\]|【[^】]{1,20}】))+"
 _ONLY_CITATION = re.compile(rf"{_CITATION}[\s.]*$")
 _LEADING_CITATION = re.compile(rf"{_CITATION}(?=\s+\S)")
 _HAS_WORD = re.compile(r"\w")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _QUESTION_END = re.compile("[?？؟\u037e]\\W*$")
 
 
@@ -124,6 +125,7 @@ def _states_something(piece: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
+    text = _LONE_SURROGATE.sub("\ufffd", text)  # the library takes only what UTF-8 can write; offsets stay
     for block in _blocks(text):
         pieces = _sentences(text, block.start, block.end) if block.is_prose else [(block.start, block.end)]
         for start, end in pieces:

@@ -145,6 +145,12 @@ def tally(connection: Connection, run_id: str) -> Tally:
     )
 
 
+def traces_like(connection: Connection, beginning: str, limit: int) -> list[str]:
+    """Read the ids of chosen traces that begin with a text."""
+    query = select(refs.c.trace_id).where(refs.c.trace_id.startswith(beginning, autoescape=True)).distinct()
+    return list(connection.execute(query.order_by(refs.c.trace_id).limit(limit)).scalars())
+
+
 def explain(connection: Connection, trace_id: str) -> Story:
     """Collect everything recorded about a trace."""
     replies: dict[str, list[str]] = {}

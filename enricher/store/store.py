@@ -304,6 +304,10 @@ class Store:
         """Return everything recorded about a trace."""
         return await self._read(lambda c: history.explain(c, trace_id))
 
+    async def traces_like(self, beginning: str, limit: int = 10) -> list[str]:
+        """Return the ids of chosen traces that begin with a text, in order."""
+        return await self._read(lambda c: history.traces_like(c, beginning, limit))
+
     async def purge_raw_replies(self, before: datetime) -> int:
         """Delete raw replies settled before a moment; return how many."""
         count = await self._writer.write(lambda c: history.purge_raw_replies(c, before))

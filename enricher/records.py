@@ -3,12 +3,15 @@
 import asyncio
 import gzip
 import json
+import logging
+import re
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from enricher.errors import SetupError
+from enricher.errors import EnricherError, SetupError
 from enricher.seams import Judge
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
@@ -16,22 +19,36 @@ from enricher.steps.verification import verify
 from enricher.trace import Document, Item, SpanId, TraceId
 from enricher.verdict import DiffResult, Quote, Segment, Status, Verdict
 
+log = logging.getLogger(__name__)
+
+_ENCODING = "utf-8-sig"
+_ERRORS = "surrogateescape"  # a line that is not UTF-8 must not cost the others theirs
+_BROKEN_BYTE = re.compile("[\udc80-\udcff]")  # what it becomes
+
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield numbered non-blank lines of a JSON Lines file, plain or gzip; `-` reads standard input."""
+    """Yield numbered non-blank lines of a JSON Lines file, plain or gzip; `-` reads standard input.
+
+    Raises:
+        SetupError: the file can't be opened, or is damaged; the lines before the damage have been yielded.
+    """
+    number = 0
     with _opened(path) as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield number, line
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line
+        except (OSError, EOFError, zlib.error) as error:
+            raise SetupError(f"{path} can't be read after line {number}: {error}") from error
 
 
 def _opened(path: Path) -> IO[str]:
     if str(path) == "-":
-        return open(0, encoding="utf-8", closefd=False)
+        return open(0, encoding=_ENCODING, errors=_ERRORS, closefd=False)
     try:
         if path.suffix == ".gz":
-            return cast(IO[str], gzip.open(path, "rt", encoding="utf-8"))
-        return path.open(encoding="utf-8")
+            return cast(IO[str], gzip.open(path, "rt", encoding=_ENCODING, errors=_ERRORS))
+        return path.open(encoding=_ENCODING, errors=_ERRORS)
     except OSError as error:
         raise SetupError(f"{path} can't be read: {error.strerror}") from error
 
@@ -56,9 +73,7 @@ async def judge_records(
 async def judge_record(number: int, line: str, judge: Judge) -> dict[str, Any]:
     """Judge one line; whatever is wrong with it is said in its row, and the next one is judged all the same."""
     try:
-        record = json.loads(line)
-        if not isinstance(record, dict):
-            raise ValueError("it is no JSON object")
+        record = _parsed(line)
         item = cleaned(item_of(record))
     except ValueError as error:
         return _refused(None, Status.INVALID_TRACE, "unreadable", f"line {number} can't be read: {error}")
@@ -66,8 +81,31 @@ async def judge_record(number: int, line: str, judge: Judge) -> dict[str, Any]:
         return _refused(record.get("id"), Status.INVALID_TRACE, "no_answer", "there is no answer text")
     if not item.documents:
         return _refused(record.get("id"), Status.SKIPPED, "empty_retrieval", "there is no document with text")
-    item = split_item(item)
-    return {"id": record.get("id"), **row(verify(await judge.judge(item), item))}
+    try:
+        item = split_item(item)
+        verdict = verify(await judge.judge(item), item)
+    except EnricherError:
+        raise
+    except Exception as error:
+        log.exception("line %d can't be judged", number)
+        return _refused(record.get("id"), "BUG", "bug", f"{type(error).__name__}: {error}")
+    return {"id": record.get("id"), **row(verdict)}
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    if _BROKEN_BYTE.search(line):
+        raise ValueError("it is not UTF-8")
+    try:
+        record = json.loads(line, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError("it is no JSON object")
+    return record
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
 
 
 def item_of(record: Mapping[str, Any]) -> Item:
@@ -96,7 +134,7 @@ def item_of(record: Mapping[str, Any]) -> Item:
     )
 
 
-def _refused(identity: Any, status: Status, reason: str, explanation: str) -> dict[str, Any]:
+def _refused(identity: Any, status: str, reason: str, explanation: str) -> dict[str, Any]:
     said = {"id": identity, "status": str(status), "reason": reason, "explanation": explanation}
     return {**said, "faithfulness_score": None, "segments": []}
 

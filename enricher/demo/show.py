@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import gzip
 import json
+import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -61,7 +62,7 @@ def _sample(row: dict[str, Any]) -> Sample:
 async def run_demo(*, once: bool, as_json: bool) -> int:
     """Run the demo and return the exit code; with `once` it ends when done, else it stays up until Ctrl-C."""
     console = Console(stderr=as_json)
-    with progress_bar() as progress:
+    with _cancelled_by_signals(), progress_bar() as progress:
         server = await _started(progress, console)
         try:
             sent = samples()
@@ -76,7 +77,7 @@ async def run_demo(*, once: bool, as_json: bool) -> int:
         else:
             show(as_text(result.report))
             show(_closer_look(result))
-        if not once:
+        if not once and result.report.state != "interrupted":
             _say_where(console, server)
             await _until_interrupted()
     finally:
@@ -164,5 +165,20 @@ def _say_where(console: Console, server: PhoenixServer) -> None:
 
 
 async def _until_interrupted() -> None:
-    with contextlib.suppress(asyncio.CancelledError):
+    # The run has had handlers of its own and left none behind.
+    with _cancelled_by_signals(), contextlib.suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
+
+
+@contextlib.contextmanager
+def _cancelled_by_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM cancel this task, so that no Phoenix is left behind."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import json
 import signal
+import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from connectors.formats import raw_trace, read_file
 from connectors.phoenix import PhoenixConnector
@@ -102,7 +103,7 @@ class App:
                 return await run.rehearse()
             hold = await stack.enter_async_context(self.store.hold(f"job:{name}"))
             if not hold.is_held:
-                return _skipped(self.store, name, hold.grant.owner)
+                return _skipped(self.store, name, hold.grant.holder)
             watching = asyncio.create_task(_stop_when(hold.lost, stop))
             stack.callback(watching.cancel)
             return await run.execute()
@@ -242,21 +243,31 @@ async def judge_file(
         raise SetupError(f"--judge: '{name}' is not known; use diff")
     if engine not in (None, "local", "openai"):
         raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    if output is not None and output.resolve() == source.resolve():
+        raise SetupError(f"{output} is the input; name another file for the output")
     lines = read_lines(source)
     judge = judge_for(settings, Job(), name, engine)
     failed = 0
     try:
         with contextlib.ExitStack() as stack:
-            out = stack.enter_context(output.open("w", encoding="utf-8")) if output else None
+            out = stack.enter_context(_opened_for_writing(output)) if output else None
             progress.stage("judging records")
             is_local = judge.provenance.engine == "local"
             async for row in judge_records(lines, judge, concurrency=1 if is_local else settings.concurrency):
-                failed += str(row["status"]).startswith(("JUDGE_", "INVALID"))
+                failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG"))
                 print(json.dumps(row, ensure_ascii=False), file=out)
                 progress.advance()
     finally:
         await judge.aclose()
     return failed
+
+
+def _opened_for_writing(path: Path) -> IO[str]:
+    try:
+        # A lone surrogate, which UTF-8 can't hold, is written as its JSON escape.
+        return path.open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise SetupError(f"{path} can't be written: {error.strerror}") from error
 
 
 def extract_files(settings: Settings, files: Sequence[Path]) -> Iterator[dict[str, Any]]:
@@ -266,9 +277,14 @@ def extract_files(settings: Settings, files: Sequence[Path]) -> Iterator[dict[st
     for file in files:
         try:
             groups = read_file(file)
-        except (BadReply, OSError) as error:
+        except OSError as error:
+            yield _unread(file, "unreadable", error.strerror or str(error))
+            continue
+        except (BadReply, EOFError, UnicodeError, RecursionError, zlib.error) as error:
             yield _unread(file, "unreadable", str(error))
             continue
+        if not groups:
+            yield _unread(file, "unreadable", "there is no span in it")
         for trace in map(raw_trace, groups):
             raw = extract(trace, paths)
             extraction = validate(raw, trace)
@@ -305,12 +321,15 @@ def _unread(file: Path, reason: str, detail: str) -> dict[str, Any]:
 
 
 async def tell(settings: Settings, trace_id: str) -> Story:
-    """Return everything recorded about a trace."""
+    """Return everything recorded about a trace; the beginning of its id is enough."""
     async with await Store.open(settings.store) as store:
-        story = await store.explain(trace_id)
-    if not (story.refs or story.evaluations or story.rejections):
-        raise SetupError(f"nothing is recorded about trace {trace_id} in {settings.store}; was it ever chosen?")
-    return story
+        found = await store.traces_like(trace_id)
+        if not found:
+            where = _without_password(settings.store)
+            raise SetupError(f"nothing is recorded about trace {trace_id} in {where}; was it ever chosen?")
+        if len(found) > 1 and trace_id not in found:
+            raise SetupError(f"{trace_id} begins more than one trace: {', '.join(found)}; write more of it")
+        return await store.explain(trace_id if trace_id in found else found[0])
 
 
 async def past_report(settings: Settings, run_id: str | None) -> RunReport:
@@ -318,9 +337,8 @@ async def past_report(settings: Settings, run_id: str | None) -> RunReport:
     async with await Store.open(settings.store) as store:
         found = await store.run(run_id) if run_id else next(iter(await store.runs(limit=1)), None)
     if found is None:
-        raise SetupError(
-            f"there is no run {run_id} in {settings.store}" if run_id else f"no run yet in {settings.store}"
-        )
+        where = _without_password(settings.store)
+        raise SetupError(f"there is no run {run_id} in {where}" if run_id else f"no run yet in {where}")
     if found.report is None:
         raise SetupError(f"run {found.id} is {found.state} and has no report yet")
     return RunReport.model_validate(found.report)

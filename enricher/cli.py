@@ -5,6 +5,7 @@ this is the one place where the house allows that.
 """
 
 import asyncio
+import io
 import json
 import logging
 import sys
@@ -41,21 +42,29 @@ def main() -> None:
     """Run the command line; what the operator must mend is one sentence and exit code 2."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     # httpx logs every request at INFO with its URL, which may hold trace ids.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What the terminal's encoding can't write must not end the command; in JSON it becomes a valid escape.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        cli()
+        cli(prog_name="enricher")
     except SetupError as error:
         sys.exit(_complain(error, OPERATOR))
     except EnricherError as error:
         sys.exit(_complain(error, INCOMPLETE))
 
 
-def _complain(error: EnricherError, code: int) -> int:
+def _complain(error: EnricherError | str, code: int) -> int:
     print(f"enricher: {error}", file=sys.stderr)
     return code
 
 
 def _run(work: Coroutine[Any, Any, int]) -> None:
-    raise typer.Exit(asyncio.run(work))
+    try:
+        code = asyncio.run(work)
+    except asyncio.CancelledError:
+        code = _complain("stopped at once; what was not finished stays due", INCOMPLETE)
+    raise typer.Exit(code)
 
 
 def _print_json(value: Any) -> None:
@@ -183,8 +192,11 @@ def extract(
     from enricher.app import extract_files
     from enricher.settings import load
 
+    are_all_read = True
     for row in extract_files(load(config), files):
+        are_all_read &= row["reject_reason"] != "unreadable"
         print(json.dumps(row, ensure_ascii=False))
+    raise typer.Exit(DONE if are_all_read else INCOMPLETE)
 
 
 @cli.command()
@@ -216,6 +228,7 @@ def report(
     run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="Id of a run; the newest when not given.")] = None,
     config: ConfigFile = None,
     form: Annotated[str, typer.Option("--format", help="text, json or html.")] = "text",
+    as_json: AsJson = False,
 ) -> None:
     """Show a finished run again."""
     from enricher.app import past_report
@@ -227,7 +240,7 @@ def report(
 
     async def work() -> int:
         found = await past_report(load(config), run_id)
-        if form == "json":
+        if as_json or form == "json":
             _print_json(to_json(found))
         elif form == "html":
             print(as_html(found))

@@ -14,6 +14,8 @@ import onnx
 import torch
 from model import Entailment
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.transformers.fusion_options import FusionOptions
+from onnxruntime.transformers.optimizer import optimize_model
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -34,15 +36,34 @@ def export(model: Entailment, path: Path) -> None:
         )  # fmt: skip
 
 
+def fuse(path: Path, model: Entailment) -> None:
+    """Join attention, normalisation and activation into single operations, which a CPU runs half again as fast."""
+    config = model.encoder.config
+    fused = optimize_model(
+        str(path),
+        model_type="bert",
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+        optimization_options=FusionOptions("bert"),
+        opt_level=0,
+    )
+    fused.save_model_to_file(str(path))
+
+
 def quantise(source: Path, target: Path) -> None:
     """Store weights as int8, one scale per output channel; the heads stay in float, they cost nothing."""
-    heads = [
-        n.name for n in onnx.load(source).graph.node if n.op_type in ("MatMul", "Gemm") and "encoder" not in n.name
-    ]
+    nodes = onnx.load(source).graph.node
+    heads = [n.name for n in nodes if n.op_type in ("MatMul", "Gemm") and "encoder" not in n.name]
     quantize_dynamic(
-        source, target, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True, nodes_to_exclude=heads,
-        op_types_to_quantize=["MatMul", "Gemm", "Gather"],
-    )  # fmt: skip
+        source,
+        target,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,  # without it, products of 8-bit values overflow on processors that lack VNNI
+        nodes_to_exclude=heads,
+        op_types_to_quantize=["MatMul", "Gemm", "Attention", "EmbedLayerNormalization"],
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
 
 
 def slim_tokenizer(encoder: Path, target: Path) -> None:
@@ -61,12 +82,13 @@ def main() -> None:
     parser.add_argument("--keep-float", type=Path, help="also keep the unquantised model here, to measure the loss")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    model = Entailment(args.encoder).eval()
+    model = Entailment(args.encoder, attention="eager").eval()
     saved = torch.load(args.trained)
     model.load_state_dict(saved.get("model", saved))
     with tempfile.TemporaryDirectory() as folder:
         full = args.keep_float or Path(folder) / "full.onnx"
         export(model, full)
+        fuse(full, model)
         quantise(full, args.out / "entailment.onnx")
     slim_tokenizer(args.encoder, args.out / "tokenizer.json")
     digest = hashlib.sha256((args.out / "entailment.onnx").read_bytes()).hexdigest()

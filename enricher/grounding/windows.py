@@ -13,9 +13,9 @@ _STOP = frozenset(
     re.findall(
         r"\w+",
         "a an the of in on at to for from by with and or but as is are was were be been being it its this that these "
-        "those he she they them his her their him you your we our i my me do does did has have had will would can "
-        "could may might shall should there here which who whom what when where while than then so if not no also into over "
-        "about after before between such any some all more most other some very just only out up down",
+        "those he she they them his her their him you your we our i my me do does did has have had will would "
+        "can could may might shall should there here which who whom what when where while than then so if not no also "
+        "into over about after before between such any some all more most other some very just only out up down",
     )
 )
 MAX_SENTENCES = 4

@@ -89,8 +89,13 @@ class FilesConnector:
                 yield ref
             return
         # A report counts however old its trace is, so then the window is looked at afterwards.
-        window = {"start": None if query.reports else query.start, "end": query.end}
-        ask = partial(self._index.page, **window, reported=bool(query.reports), limit=self._page_size)
+        ask = partial(
+            self._index.page,
+            start=None if query.reports else query.start,
+            end=query.end,
+            reported=bool(query.reports),
+            limit=self._page_size,
+        )
         last: Found | None = None
         while page := await self._call(partial(ask, last)):
             for ref in await self._call(partial(self._matching, query, page)):

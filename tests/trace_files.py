@@ -54,6 +54,45 @@ def through_phoenix(recorded: dict[str, Any]) -> dict[str, Any]:
     return {"data": [_phoenix_span(span) for span in recorded["spans"]], "next_cursor": None}
 
 
+def as_otlp(recorded: dict[str, Any]) -> dict[str, Any]:
+    """Return the trace as a collector writes it to a file."""
+    spans = [
+        {
+            "traceId": s["trace_id"],
+            "spanId": s["span_id"],
+            "parentSpanId": s["parent_id"] or "",
+            "name": s["name"],
+            "kind": 1,
+            "startTimeUnixNano": str(s["start_time_unix_nano"]),
+            "endTimeUnixNano": str(s["end_time_unix_nano"]),
+            "attributes": _otlp_pairs(s["attributes"]),
+            "droppedAttributesCount": s["dropped_attributes_count"],
+            "events": [{"name": e["name"], "attributes": _otlp_pairs(e["attributes"])} for e in s["events"]],
+            "status": {"code": {"UNSET": 0, "OK": 1, "ERROR": 2}[s["status"]["code"]]},
+        }
+        for s in recorded["spans"]
+    ]
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
+
+
+def _otlp_value(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_otlp_value(item) for item in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": _otlp_pairs(value)}}
+    return {"stringValue": value}
+
+
+def _otlp_pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _otlp_value(value)} for key, value in attributes.items()]
+
+
 def _phoenix_span(span: dict[str, Any]) -> dict[str, Any]:
     attributes = dict(span["attributes"])
     operation = attributes.get("gen_ai.operation.name")

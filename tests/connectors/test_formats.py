@@ -9,47 +9,9 @@ import pytest
 from connectors.formats import groups_of, otlp_span, phoenix_span, raw_trace, read_file, recorded_span, spans_of
 from enricher.errors import BadReply
 from enricher.trace import SpanKind
-from tests.trace_files import LANGSMITH, OTEL, load, otel, through_phoenix
+from tests.trace_files import LANGSMITH, OTEL, as_otlp, load, otel, through_phoenix
 
 LIMIT = "awkward-attribute-count-limit-60docs"
-
-
-def _value(value):
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [_value(item) for item in value]}}
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": _pairs(value)}}
-    return {"stringValue": value}
-
-
-def _pairs(attributes):
-    return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
-
-
-def _as_otlp(recorded):
-    spans = [
-        {
-            "traceId": s["trace_id"],
-            "spanId": s["span_id"],
-            "parentSpanId": s["parent_id"] or "",
-            "name": s["name"],
-            "kind": 1,
-            "startTimeUnixNano": str(s["start_time_unix_nano"]),
-            "endTimeUnixNano": str(s["end_time_unix_nano"]),
-            "attributes": _pairs(s["attributes"]),
-            "droppedAttributesCount": s["dropped_attributes_count"],
-            "events": [{"name": e["name"], "attributes": _pairs(e["attributes"])} for e in s["events"]],
-            "status": {"code": {"UNSET": 0, "OK": 1, "ERROR": 2}[s["status"]["code"]]},
-        }
-        for s in recorded["spans"]
-    ]
-    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
 
 
 @pytest.mark.parametrize("path", OTEL, ids=lambda path: path.name)
@@ -58,7 +20,7 @@ def test_an_otlp_export_gives_the_same_spans(path):
     plain = [(s.span_id, s.parent_id, s.kind, s.attributes, s.events, s.status, s.start_time, s.dropped_attributes)
              for s in spans_of(recorded)]  # fmt: skip
     exported = [(s.span_id, s.parent_id, s.kind, s.attributes, s.events, s.status, s.start_time, s.dropped_attributes)
-                for s in spans_of(_as_otlp(recorded))]  # fmt: skip
+                for s in spans_of(as_otlp(recorded))]  # fmt: skip
     assert exported == plain
 
 
@@ -115,18 +77,18 @@ def test_a_failed_langsmith_run_is_an_error_with_its_message():
 def test_a_recorded_file_stays_together_and_an_export_is_split_by_trace():
     recorded = otel("langgraph-multiturn-session")
     assert len(groups_of(recorded)) == 1
-    assert sorted(len(group) for group in groups_of(_as_otlp(recorded))) == [10, 10]
+    assert sorted(len(group) for group in groups_of(as_otlp(recorded))) == [10, 10]
     assert len(groups_of(through_phoenix(recorded))) == 2
 
 
 def test_files_may_be_gzipped_or_hold_a_json_object_a_line(tmp_path):
     recorded = otel("openai-chat-manual-retriever")
     whole = tmp_path / "a.json.gz"
-    whole.write_bytes(gzip.compress(json.dumps(_as_otlp(recorded)).encode()))
+    whole.write_bytes(gzip.compress(json.dumps(as_otlp(recorded)).encode()))
     lines = tmp_path / "b.jsonl"
     lines.write_text("\n".join(json.dumps(span) for span in through_phoenix(recorded)["data"]), encoding="utf-8")
     exports = tmp_path / "c.jsonl"
-    exports.write_text("\n".join(json.dumps(_as_otlp(otel(n))) for n in (LIMIT, "dspy-react")), encoding="utf-8-sig")
+    exports.write_text("\n".join(json.dumps(as_otlp(otel(n))) for n in (LIMIT, "dspy-react")), encoding="utf-8-sig")
     assert [len(group) for group in read_file(whole)] == [3]
     assert [len(group) for group in read_file(lines)] == [3]
     assert [len(group) for group in read_file(exports)] == [3, 16]

@@ -73,13 +73,14 @@ def _print_json(value: Any) -> None:
 
 @cli.command()
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="End when done instead of keeping Phoenix up.")] = False,
+    platform: Annotated[str, typer.Option(help="phoenix, or langsmith (a stand-in; in a checkout only).")] = "phoenix",
+    once: Annotated[bool, typer.Option("--once", help="End when done instead of staying up.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a Phoenix, send it sample RAG traces with user reports, enrich them, and show the diffs."""
+    """Start a platform, send it sample RAG traces with user reports, enrich them, and show the diffs."""
     from enricher.demo.show import run_demo
 
-    _run(run_demo(once=once, as_json=as_json))
+    _run(run_demo(platform=platform, once=once, as_json=as_json))
 
 
 @cli.command()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from enricher.grounding.decision import decide
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.outcome import Decision, Question
@@ -16,7 +17,7 @@ from enricher.verdict import AlignmentStatus, IssueType
 _SOURCE = (
     r"(?:(?:the|these|those|this|my|your|any(?:\s+of\s+the)?)\s+)?(?:(?:provided|given|supplied|available|retrieved|above|attached|"
     r"search|source|context)\s+)*(?:documents?|context|texts?|sources?|passages?|information|excerpts?|results?|material|articles?|"
-    r"content|snippets?|data|knowledge\s+base|it|they)"
+    r"content|snippets?|knowledge\s+base)"
 )
 _TELL = (
     r"(?:say|tell|specify|mention|state|contain|provide|include|indicate|address|cover|give|describe|list|discuss|refer\s+to|answer|"
@@ -38,8 +39,11 @@ _PATTERNS = tuple(
         rf"there\s+(?:is|are|was|were)\s+(?:no|not\s+any|n['’]t\s+any)\s+(?:(?:specific|explicit|clear)\s+)?{_NEWS}"
         rf"(?:\s+(?:in|within|from)\s+{_SOURCE})?(?:\s+(?:about|on|of|for|regarding|concerning|as\s+to|that))?",
         rf"\b(?:no|not\s+any)\s+{_NEWS}\s+(?:about|on|of|for|regarding|concerning)(?=.*\b(?:{_TOLD})\b)",
-        rf"(?<!\w)no\s+(?=\w+(?:\s+\w+){{0,5}}\s+(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b)",
-        rf"\b(?:is|are|was|were)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?{_TOLD}\b(?:\s+(?:in|by|within|anywhere\s+in)\s+{_SOURCE})?",
+        rf"(?<!\w)no\s+(?=\w+(?:\s+\w+){{0,5}}\s+(?:is|are|was|were)\s+(?:\w+ly\s+)?"
+        rf"(?:{_TOLD}\s+(?:in|by)\s+{_SOURCE}|mentioned|specified|stated|disclosed|discussed|addressed)\b)",
+        rf"\b(?:is|are|was|were)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?(?:mentioned|specified|stated|disclosed|discussed|addressed)\b"
+        rf"(?:\s+(?:in|by|within|anywhere\s+in)\s+{_SOURCE})?",
+        rf"\b(?:is|are|was|were)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?{_TOLD}\s+(?:in|by|within|anywhere\s+in)\s+{_SOURCE}\b",
         r"(?:die\s+dokumente|die\s+unterlagen|der\s+(?:text|kontext)|das\s+dokument|die\s+quellen?)\s+(?:erwähn\w+|nenn\w+|enth[aä]lt\w*|"
         r"sag\w+)\s+(?:kein\w*|nichts)(?:\s+(?:angaben?|informationen))?(?:\s+(?:zu[rm]?|über))?",
         r"(?:les\s+documents|le\s+(?:texte|contexte|document))\s+ne\s+(?:mentionne|précise|contien|indique)\w*\s+(?:pas|aucun\w*)",
@@ -91,13 +95,16 @@ def _match(text: str) -> Absence | None:
     return None
 
 
-def decide_absence(absence: Absence, evidence: Evidence, question: Question | None) -> Decision | None:
+def decide_absence(absence: Absence, claim: Reading, evidence: Evidence, question: Question | None) -> Decision | None:
     """Decide a statement of absence; None when it only says that the question can't be answered, and it can't."""
     if absence.topic is not None:
         keys = {key: weight for key, weight in absence.topic.keys.items() if weight >= FULL}
         place, share = _best_place(keys, evidence)
         needed = 0.99 if len(keys) < _MANY else 0.8
         if place is not None and share >= needed:
+            as_stated = decide(claim, evidence, question)  # the documents may say just this: "No fee is specified."
+            if as_stated.status is AlignmentStatus.FULLY_SUPPORTED:
+                return as_stated
             return _contradicted(place, evidence)
         return Decision(
             AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "the documents indeed lack it", [], 1.0, share < 0.6

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from enricher.grounding.bounds import Bound
 from enricher.grounding.comparison import Comparison, Likeness, compare
+from enricher.grounding.entities import crossed_relation
 from enricher.grounding.measures import Quantity
 from enricher.grounding.opposites import EXCLUDED
 from enricher.grounding.polarity import compare_marks
@@ -57,8 +58,10 @@ class Alignment:
 
 
 _ENOUGH_CONTEXT = 0.5
+_CLOSE_CONTEXT = 0.75
 _ALIGNED_SHARE = 0.65
 _TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
+_EXCEPTIONS = frozenset({"except", "excluding", "unless", "ausser", "sauf", "salvo", "excepto"})
 _PERMISSION = frozenset({key_of("allow"), key_of("prohibit")})
 
 
@@ -80,7 +83,7 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
     found.word_share = covered / weight if weight else 0.0
     if clause.quantities:
         context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
-        _align_values(clause, evidence, source, found, context)
+        _align_values(clause, claim, evidence, source, found, context)
     if other is not None and weight >= LIGHT and shared >= _ALIGNED_SHARE * weight:
         _align_marks(clause, other, source, found, resolved)
     return found
@@ -127,7 +130,9 @@ def _says(claimed: str, source: Source, evidence: str) -> str:
     return f"answer says {claimed}, {source.document.id} says {evidence}"
 
 
-def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Alignment, context: float) -> None:
+def _align_values(
+    clause: Clause, claim: Reading, evidence: Evidence, source: Source, found: Alignment, context: float
+) -> None:
     offered = list(source.reading.quantities)
     if source.continues is not None:
         offered += evidence.sources[source.continues].reading.quantities
@@ -150,7 +155,9 @@ def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Ali
             found.open_values.append(quantity)
             matched -= 1
     for quantity in pending:
-        rival = _rival(quantity, offered, taken, clause, source) if context >= _ENOUGH_CONTEXT else None
+        # A value the documents hold elsewhere may belong there; only a close rival refutes it.
+        needed = _CLOSE_CONTEXT if _is_held(quantity, claim, evidence) else _ENOUGH_CONTEXT
+        rival = _rival(quantity, offered, taken, clause, source) if context >= needed else None
         if rival is None:
             found.open_values.append(quantity)
             continue
@@ -158,6 +165,11 @@ def _align_values(clause: Clause, evidence: Evidence, source: Source, found: Ali
         text = _says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
         found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     found.value_share = matched / len(clause.quantities)
+
+
+def _is_held(quantity: Quantity, claim: Reading, evidence: Evidence) -> bool:
+    digits = [t.word for t in claim.tokens if quantity.start <= t.start < quantity.end and t.word[:1].isdigit()]
+    return bool(digits) and all(evidence.holds(word) for word in digits)
 
 
 def _with_bound(quantity: Quantity) -> str:
@@ -176,13 +188,21 @@ def _closest(
             best, outcome = index, comparison
     if best is None or outcome.likeness <= Likeness.DIFFERENT or len(offered) < 2:
         return best, outcome
-    here = _clause_overlap(clause, offered[best], source)
+    here = _clause_keys(clause, offered[best], source)
     for other in offered:
         if other is not offered[best] and compare(quantity, other).likeness is Likeness.DIFFERENT:
-            there = _clause_overlap(clause, other, source)
-            if there - here >= FULL and there >= FULL:
+            there = _clause_keys(clause, other, source)
+            if there - here and not here - there:
                 return None, Comparison(Likeness.DIFFERENT)
     return best, outcome
+
+
+def _clause_keys(clause: Clause, quantity: Quantity, source: Source) -> set[str]:
+    """Return the words of the claim in the clause of the evidence that holds a value."""
+    for other in source.reading.clauses:
+        if any(q is quantity for q in other.quantities):
+            return clause.keys.keys() & other.keys.keys()
+    return set()
 
 
 def _clause_overlap(clause: Clause, quantity: Quantity, source: Source) -> float:
@@ -234,6 +254,12 @@ def _is_limit_elsewhere(clause: Clause, source: Source, claimed: Quantity, held:
 
 def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
     """Compare what the clause asserts with its counterpart in the sentence."""
+    if crossed := crossed_relation(clause.tokens, source.reading.tokens):
+        text = _says(crossed[0], source, crossed[1])
+        found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
+        return
+    if _is_excepted(clause, source):
+        return
     if reason := _polarity_clash(clause, other, opposites):
         found.clashes.append(Clash(Trouble.CONTRADICTED, f"{reason} ({source.document.id})", found.place))
         return
@@ -248,6 +274,14 @@ def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment
         found.clashes.append(Clash(trouble, f"{reason} ({source.document.id})", found.place))
 
 
+def _is_excepted(clause: Clause, source: Source) -> bool:
+    """Tell whether the claim is about an exception that the sentence makes: "open daily except Mondays"."""
+    for other in source.reading.clauses:
+        if any(t.word in _EXCEPTIONS for t in other.tokens[:3]):
+            return any(worth >= FULL and key in other.keys for key, worth in clause.keys.items())
+    return False
+
+
 def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str]) -> str:
     """Say how the clause asserts what its counterpart denies, or the other way round; empty if it doesn't."""
     claimed, held = clause.marks, other.marks
@@ -256,7 +290,8 @@ def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str])
     both_permit = None not in (claimed.permits, held.permits) and not claimed.is_hedged
     if both_permit and claimed.permits is not held.permits:
         return f"the answer {'allows' if claimed.permits else 'prohibits'} what the evidence doesn't"
-    for key in clause.keys if not both_permit else ():
+    same_sign = claimed.is_negated == held.is_negated or claimed.is_implicit or held.is_implicit
+    for key in clause.keys if not (both_permit or same_sign) else ():
         if key in other.keys and (key in claimed.denied) != (key in held.denied):
             return "the answer denies it" if key in claimed.denied else "the answer drops a negation"
     for key, opposite in opposites.items():

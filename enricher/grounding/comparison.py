@@ -33,6 +33,7 @@ _CONVERTED_SHARE = 0.011  # what rounding in a conversion may lose
 _ABOUT_SHARE = 0.06
 _MONTHS_SHARE = 0.012  # 365 days are a year; 30 days are not a month
 _LOOSE_MONTHS_SHARE = 0.045
+_FAR = 60.0
 _CLOSE_SHARE = 0.15
 _UPPER = (Bound.AT_MOST, Bound.LESS_THAN, Bound.WITHIN)
 _LOWER = (Bound.AT_LEAST, Bound.MORE_THAN)
@@ -45,14 +46,14 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
     if claimed.dimension == "time" or evidence.dimension == "time":
         return _compare_times(claimed, evidence)
     if claimed.dimension == evidence.dimension:
-        if (
-            claimed.detail
-            and evidence.detail
-            and claimed.detail != evidence.detail
-            and claimed.values == evidence.values
-        ):
-            return Comparison(Likeness.DIFFERENT, "another subdivision")
-        return _compare_values(claimed, evidence, 1.0, _share(claimed, evidence))
+        if claimed.detail and evidence.detail and claimed.detail != evidence.detail:
+            is_label = claimed.dimension.startswith("label")
+            return Comparison(
+                Likeness.DIFFERENT, "another subdivision" if is_label else "the rate refers to another period"
+            )
+        outcome = _compare_values(claimed, evidence, 1.0, _share(claimed, evidence))
+        is_far = claimed.dimension in ("duration", "months") and not _same_order(claimed, evidence, 1.0)
+        return _UNRELATED if is_far and outcome.likeness is Likeness.DIFFERENT else outcome
     return _compare_across(claimed, evidence)
 
 
@@ -109,6 +110,8 @@ def _compare_across(claimed: Quantity, evidence: Quantity) -> Comparison:
         factor = to_days[evidence.dimension] / to_days[claimed.dimension]
         loose = _compare_values(claimed, evidence, factor, _LOOSE_MONTHS_SHARE)
         strict = _compare_values(claimed, evidence, factor, _MONTHS_SHARE)
+        if strict.likeness is Likeness.DIFFERENT and not _same_order(claimed, evidence, factor):
+            return _UNRELATED
         if loose.likeness is Likeness.SAME and strict.likeness is not Likeness.SAME:
             return Comparison(Likeness.DISTORTED, "months are not counted in days")
         return strict
@@ -135,6 +138,12 @@ def _compare_across(claimed: Quantity, evidence: Quantity) -> Comparison:
 def _bare(quantity: Quantity) -> set[float]:
     unit = quantity.unit
     return {round((v - unit.offset) / unit.factor, 9) if unit else v for v in quantity.values}
+
+
+def _same_order(claimed: Quantity, evidence: Quantity, factor: float) -> bool:
+    """Tell whether two durations are near enough to be meant for the same: minutes are no rival of years."""
+    left, right = abs(claimed.values[0]), abs(evidence.values[0] * factor)
+    return min(left, right) * _FAR > max(left, right)
 
 
 def _compare_currencies(claimed: Quantity, evidence: Quantity) -> Comparison:

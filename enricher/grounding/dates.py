@@ -172,8 +172,8 @@ def find_times(text: str) -> list[FoundTime]:
         minutes = _minutes(match)
         if minutes is None:
             continue
-        zone = _ZONE.match(text, match.end())
-        found.append(FoundTime(match.start(), match.end(), minutes, _ZONES[zone[1]] if zone else None))
+        end = zone.end() if (zone := _ZONE.match(text, match.end())) else match.end()
+        found.append(FoundTime(match.start(), end, minutes, _ZONES[zone[1]] if zone else None))
     return found
 
 

@@ -10,7 +10,7 @@ from enricher.grounding.alignment import Alignment, Clash, Trouble, align
 from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.crosslingual import decide_across_languages
 from enricher.grounding.entities import replaced_name, swapped_roles
-from enricher.grounding.limits import dropped_condition
+from enricher.grounding.limits import dropped_condition, mixes_clauses, widened_group
 from enricher.grounding.measures import Quantity
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.reading import Clause, Reading
@@ -32,6 +32,11 @@ _SUM_CUE = re.compile(
 )
 _DIFFERENCE_CUE = re.compile(
     r"\b(?:difference|more\s+than|less\s+than|increase|decrease|rose\s+by|fell\s+by|saves?|cheaper|left)\b", re.I
+)
+# "I don't know the fee, but ...": what the writer says of himself is not held against the documents.
+_ADMISSION = re.compile(
+    r"^\W*(?:i|we)\s+(?:do\s+not|don['’]?t|can(?:no|['’])?t|could\s+not|couldn['’]?t|am\s+not|['’]m\s+not|am\s+unable)\b",
+    re.I,
 )
 _MAX_TERMS = 8
 
@@ -80,8 +85,9 @@ def _search_keys(claim: Reading) -> dict[str, float]:
 
 def _units(claim: Reading) -> list[Clause]:
     """Return the clauses that can be judged by themselves; asides of light words belong to the whole."""
-    units = [c for c in claim.clauses if c.quantities or any(w >= FULL / 2 for w in c.keys.values())]
-    return units or list(claim.clauses)
+    told = [c for c in claim.clauses if not _ADMISSION.search(c.text)] or claim.clauses
+    units = [c for c in told if c.quantities or any(w >= FULL / 2 for w in c.keys.values())]
+    return units or list(told)
 
 
 def _weigh(
@@ -202,6 +208,12 @@ def _whole_sentence_clashes(
         text = f"answer says {names[0]}, {source.document.id} says {names[1]}"
         clashes.append(Clash(Trouble.CONTRADICTED, text, main))
     known = claim.all_keys | (question.keys if question else frozenset())
+    if share >= 0.6 and (group := widened_group(claim, source.reading)):
+        text = f"the answer speaks of everyone, {source.document.id} of '{group}'"
+        clashes.append(Clash(Trouble.DISTORTED, text, main))
+    if len(weighed) == 1 and mixes_clauses(weighed[0].clause, source.reading):
+        text = f"the answer joins parts of two statements ({source.document.id})"
+        clashes.append(Clash(Trouble.DISTORTED, text, main))
     if share >= 0.6 and (condition := dropped_condition(source.reading, known)):
         text = f"the answer leaves out '{condition}' ({source.document.id})"
         clashes.append(Clash(Trouble.OMITTED, text, main))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading
-from enricher.grounding.tokens import FULL, Token
+from enricher.grounding.tokens import FULL, Token, fold
 
 _BE = word_set("is are was were be been being wird wurde worden est fue ist")
 _BY = word_set("by von par por da")
@@ -19,6 +19,8 @@ _IRREGULAR_VERBS = word_set(
 )
 
 
+_RELATIONS = (("before", "after"), ("above", "below"), ("inside", "outside"), ("vor", "nach"), ("avant", "après"))
+_OPPOSITE_RELATIONS = {a: b for left, right in _RELATIONS for a, b in ((left, fold(right)), (fold(right), left))}
 _NEAR = 2  # content words on each side of a verb that are its subject and object
 
 
@@ -46,6 +48,8 @@ def _crossed(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, st
             continue
         left, right = _around(claim, index)
         other_left, other_right = _around(evidence, theirs[key])
+        if _lacks_object(claim, index) or _lacks_object(evidence, theirs[key]):
+            continue
         if _is_passive(claim, index) != _is_passive(evidence, theirs[key]):
             other_left, other_right = other_right, other_left
         subject, thing = left[-1:], right[:1]
@@ -79,8 +83,21 @@ def _is_pivot(tokens: Sequence[Token], index: int) -> bool:
 
 
 _FEWEST_SHARED = 3
+_PREPOSITIONS = word_set("in on at for with from to of into onto over under after before during since until through as")
 _ARTICLES = word_set("the a an of and or all some")
 _DETERMINERS = word_set("the a an its his her their all every any this that him them")
+
+
+def _lacks_object(tokens: Sequence[Token], pivot: int) -> bool:
+    """Tell whether what follows a verb is only where, when or how: then it is no role."""
+    for token in tokens[pivot + 1 :]:
+        if token.word in _BY or token.word == "than":
+            return False
+        if token.word in _PREPOSITIONS:
+            return True
+        if token.weight >= FULL:
+            return False
+    return True
 
 
 def _is_passive(tokens: Sequence[Token], pivot: int) -> bool:
@@ -99,6 +116,26 @@ def _around(tokens: Sequence[Token], pivot: int) -> tuple[list[str], list[str]]:
 
 def _word(claim: Reading, key: str) -> str:
     return next(claim.text[t.start : t.end] for t in claim.tokens if t.key == key)
+
+
+def crossed_relation(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, str] | None:
+    """Return the relation of the claim and the opposite one the evidence has to the same thing: "after", "before"."""
+    theirs = _relations(evidence)
+    for thing, word in _relations(claim).items():
+        other = theirs.get(thing)
+        if other is not None and _OPPOSITE_RELATIONS.get(word) == other:
+            return f"'{word}'", f"'{other}'"
+    return None
+
+
+def _relations(tokens: Sequence[Token]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for index, token in enumerate(tokens):
+        if token.word in _OPPOSITE_RELATIONS:
+            thing = next((t.key for t in tokens[index + 1 : index + 5] if t.weight), None)
+            if thing is not None:
+                found.setdefault(thing, token.word)
+    return found
 
 
 def replaced_name(claim: Reading, evidence: Reading, unknown: frozenset[str]) -> tuple[str, str] | None:

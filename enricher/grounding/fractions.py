@@ -18,7 +18,7 @@ _FRACTION = re.compile(
     r"(?=\s+(?:of|der|des|von|de|du)\b)"
     r"|\b(?P<p>\d+|one|two|three|four|five|nine)\s+(?:in|out\s+of)\s+(?:every\s+)?"
     r"(?P<q>\d+|two|three|four|five|ten|twenty|100)\b(?!\s*(?:%|[a-z]*years?|days?))"
-    r"|(?P<sign>[½¼¾⅓⅔⅛])|(?<![\w/.,])(?P<a>[1-9])/(?P<b>[2-9]|10)(?![\w/])",
+    r"|(?P<sign>[½¼¾⅓⅔⅛])|(?<![\w/.,])(?<!\d\s)(?P<a>[1-9])/(?P<b>[2-9]|10)(?![\w/])",
     re.I,
 )
 _PARTS = {

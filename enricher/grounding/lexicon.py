@@ -379,7 +379,6 @@ ascend descend
 credit debit
 install uninstall
 victory defeat
-monthly yearly
 wet dry
 clean dirty
 """

@@ -4,7 +4,7 @@ import re
 from collections.abc import Set as AbstractSet
 
 from enricher.grounding.lexicon import word_set
-from enricher.grounding.reading import Reading, weights_of
+from enricher.grounding.reading import Clause, Reading, weights_of
 from enricher.grounding.tokens import FULL, key_of
 
 _MARKER = re.compile(
@@ -30,6 +30,7 @@ _GROUPS = frozenset(
 )
 _END = re.compile(r"[,;.:)]|\b(?:but|aber|then)\b|$", re.I)
 _LEADING_END = re.compile(r"[,;]|\bthen\b|$", re.I)
+_EVERYONE = frozenset({"everyone", "everybody", "anyone", "anybody", "jeder", "alle"})
 _LEFT_OUT = 0.4  # a claim that holds less of a condition has dropped it
 _REACH = 24  # characters between "for" and the group it names
 
@@ -54,3 +55,25 @@ def dropped_condition(evidence: Reading, known: AbstractSet[str]) -> str | None:
         if total >= FULL / 2 and sum(w for key, w in weights.items() if key in known) < _LEFT_OUT * total:
             return evidence.text[start:stop].strip(" ,;:-")
     return None
+
+
+def widened_group(claim: Reading, evidence: Reading) -> str | None:
+    """Return the group that the evidence speaks of when the claim says "everyone" instead, or None."""
+    if _EVERYONE.isdisjoint(claim.words) or not _EVERYONE.isdisjoint(evidence.words):
+        return None
+    return next((t.word for t in evidence.tokens if t.key in _GROUPS and t.key not in claim.all_keys), None)
+
+
+def mixes_clauses(clause: Clause, evidence: Reading) -> bool:
+    """Tell whether a claim takes one part from each of two parallel clauses: who from one, what from the other."""
+    ours = {key for key, worth in clause.keys.items() if worth >= FULL}
+    clauses = [{key for key, worth in c.keys.items() if worth >= FULL} for c in evidence.clauses]
+    for index, left in enumerate(clauses):
+        for right in clauses[index + 1 :]:
+            common = left & right
+            if not common & ours or left >= ours or right >= ours:
+                continue
+            takes_from_both = ours & left - common and ours & right - common
+            if takes_from_both and left - ours - common and right - ours - common and ours <= left | right:
+                return True
+    return False

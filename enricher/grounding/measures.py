@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enricher.grounding.bounds import Bound, bound_after, bound_before
 from enricher.grounding.dates import Date, FoundTime
 from enricher.grounding.numerals import scale_of
-from enricher.grounding.tokens import fold
+from enricher.grounding.tokens import fold, key_of
 from enricher.grounding.units import CURRENCY_MARKS, UNSPACED_UNITS, Unit, find_unit
 
 
@@ -28,7 +28,7 @@ class Quantity:
     time_end: FoundTime | None = None  # of a span of time
     precision: float = 0.0  # half a unit of the last written digit, in the unit of the dimension
     is_scaled: bool = False  # written with a scale word: "1.2 million"
-    detail: str = ""  # what follows the number of a label: "(1)(a)"
+    detail: str = ""  # the subdivision of a label, "(1)(a)", or what a rate refers to, "month"
     is_weak: bool = False  # may be no value at all ("one", "a third"); never a finding by itself
 
 
@@ -66,9 +66,15 @@ _LABEL_NAMES = {fold(w): row.split()[0] for row in _LABELS.strip().splitlines() 
 _LABEL = re.compile(r"(?:([^\W\d_]+)\.?|(§{1,2}))[\s\u00a0-]?[\s\u00a0]*$")
 _LABEL_DETAIL = re.compile(r"(?:\(\w{1,4}\))+")
 _AND_A_HALF = re.compile(r"\s+and\s+a\s+half\b|\s+et\s+demie?\b|\s+y\s+medi[oa]\b", re.I)
+_MIXED = re.compile(r"\s([1-9])/([2-9])(?![\w/])")  # "6 1/2"
 _SHORT_SCALE = re.compile(r"\s?(bn|[mkb])\b", re.I)
 _SHORT_SCALES = {"bn": 10**9, "b": 10**9, "m": 10**6, "k": 1000}
 _SCALE_WORD = re.compile(r"[\s\u00a0-]?([^\W\d_]{1,10})\b")
+_RATE = re.compile(
+    r"\s*(?:times\s+)?(?:(?:per|a|an|each|every|pro|par|por|je|/)\s*(?P<period>second|minute|hour|day|night|week|month|quarter|year|"
+    r"annum|person|head|monat|jahr|woche|tag|stunde|mois|an|jour|mes|año|día)\b|(?P<every>hourly|weekly|monthly|yearly)\b)",
+    re.I,
+)
 _OF_AGE = re.compile(r"\s+(?:old|of\s+age)\b")
 _CURRENCY_REACH, _LABEL_REACH = 6, 16  # characters before a number
 
@@ -77,6 +83,9 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
     """Build a quantity from a number: scale, unit or currency, label and bound are read around it."""
     if half := _AND_A_HALF.match(text, end):
         values, end = tuple(value + 0.5 for value in values), half.end()
+    elif mixed := _MIXED.match(text, end):
+        values = tuple(value + int(mixed[1]) / int(mixed[2]) for value in values)
+        end = mixed.end()
     elif text[end : end + 1] in SIGNS:
         values, end = tuple(value + SIGNS[text[end]] for value in values), end + 1
     scale, end = _scale_after(text, end)
@@ -121,10 +130,12 @@ def measured(
         bound = bound_after(text, end)
         if bound is Bound.EXACT and unit and (old := _OF_AGE.match(text, end)):
             bound = bound_after(text, old.end())
+    rate = _RATE.match(text, end)
     return Quantity(
         start=start,
         end=end,
         text=text[start:end],
+        detail=key_of(rate["period"] or rate["every"].removesuffix("ly")) if rate else "",
         dimension=unit.dimension if unit else "count",
         values=tuple(value * factor + offset for value in values),
         unit=unit,

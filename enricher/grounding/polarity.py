@@ -38,6 +38,7 @@ class Marks(NamedTuple):
     is_planned: bool = False  # will happen, or is only planned
     is_past: bool = False
     is_exclusive: bool = False  # "only"
+    is_implicit: bool = False  # denies without a negation: "refused", "failed to", "rather than"
     permits: bool | None = None  # True for "may", False for "may not" and "prohibited"
 
 
@@ -59,6 +60,7 @@ _ENGLISH_NEGATIONS = _set(
     weren't won't wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking
     non"""
 )
+_TRUTH = frozenset(map(key_of, ("true", "correct", "case", "evidence", "proof")))
 _SCOPE = 7  # words after a negation that may hold what it denies
 # Not a negation of the clause: "not only", "no later than 5 May", "no more than 10", "No. 3".
 _AFTER_BOUND_NEGATION = _set(
@@ -66,6 +68,11 @@ _AFTER_BOUND_NEGATION = _set(
     doubt mehr weniger nur"""
 )
 _UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
+_IMPLICIT = _set(
+    """refuse refused refuses refusing fail failed fails failing deny denied denies reject rejected rejects decline declined rule
+    ruled avoid avoided prevent prevented prevents unlikely hardly barely rarely seldom doubt doubts stop stopped cease
+    ceased instead rather unless except despite far absence neither without lack lacks lacking unable nor"""
+)
 _MUST = _set(
     """must shall required requires require obliged obligated mandatory compulsory obligatory needs muss müssen
     verpflichtet doit doivent obligatoire debe deben obligatorio deve devono obbligatorio moet moeten"""
@@ -84,7 +91,7 @@ _NEED_TO = _set("have has had need needs")
 _HEDGES = _set(
     """might possibly perhaps maybe probably likely apparently reportedly allegedly suggests suggest suggested appears
     appear appeared seems seem seemed believed thought speculated rumoured rumored unconfirmed preliminary tentative
-    potentially presumably supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht
+    potentially presumably claims alleges argues believes associated linked correlated correlation correlates supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht
     angeblich offenbar probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse
     probabilmente"""
 )
@@ -141,6 +148,7 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
         is_planned=bool(present & _PLANNED),
         is_past=bool(present & _PAST_FORMS) or any(len(w) > 4 and w.endswith("ed") for w in words),
         is_exclusive=bool(present & _ONLY) and "not" not in present,
+        is_implicit=bool(present & _IMPLICIT),
         permits=_permits(tokens, present, force, is_negated=is_negated),
     )
 
@@ -163,8 +171,9 @@ def _denied(tokens: Sequence[Token], places: Sequence[int]) -> frozenset[str]:
     """Return what the negations are said of: the next word with content; in other languages also the one before."""
     keys: set[str] = set()
     for place in places:
-        following = [t.key for t in tokens[place + 1 : place + 1 + _SCOPE] if t.weight]
-        keys ^= set(following[:1])
+        following = [t.key for t in tokens[place + 1 : place + 1 + _SCOPE] if t.weight and not t.word.endswith("ly")]
+        # "not true that X": what is denied comes after.
+        keys ^= set(following[1:4] if following[:1] and following[0] in _TRUTH else following[:1])
         if tokens[place].word not in _ENGLISH_NEGATIONS:
             keys.update([t.key for t in tokens[:place] if t.weight][-1:])
     return frozenset(keys)

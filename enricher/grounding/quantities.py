@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
-from enricher.grounding.dates import MONTH_NAMES, find_dates, find_times
+from enricher.grounding.dates import MONTH_NAMES, Date, find_dates, find_times
 from enricher.grounding.fractions import find_fractions
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity, read_value
@@ -16,7 +16,7 @@ from enricher.grounding.units import UNSPACED_UNITS
 
 _DIGIT = re.compile(r"[\d½¼¾⅓⅔⅛]")
 _NUMBER = re.compile(
-    r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
+    r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?(?:\d{1,3}(?:(?:[ \u00a0\u202f]|, )\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
 )
 _CODE_AFTER = re.compile(r"[-/]?[^\W\d_]*\d|\.\d")
 _JOINED_NUMBER = re.compile(r"[-–/]\d")
@@ -26,6 +26,7 @@ _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
+_FIRST_YEAR = 1000  # a number of years so high is a year
 _NUMBER_WORDS = word_set(
     """zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one a dozen zwei drei
@@ -153,6 +154,12 @@ def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list
 def _unspaced(text: str) -> list[Quantity]:
     found = []
     for match in _CJK_VALUE.finditer(text):
+        if match[2] == "年" and read_cjk(match[1]) >= _FIRST_YEAR:
+            year = Date(int(read_cjk(match[1])), None, None)
+            found.append(
+                Quantity(start=match.start(), end=match.end(1), text=match[1], dimension="date", dates=(year,))
+            )
+            continue
         found.append(read_value(text, match.start(), match.end(1), (read_cjk(match[1]),), 0.0))
     return found
 

@@ -34,7 +34,7 @@ _SCRIPTS = (
     ("th", re.compile("[\u0e00-\u0e7f]")),
 )
 _CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
-_BREAK = re.compile(r"[;:—–()\[\]|]|,\s|\s-\s")
+_BREAK = re.compile(r"[;:—–()\[\]|\n]|,\s|\s-\s")
 _CONJUNCTIONS = frozenset(
     map(
         fold,

@@ -95,16 +95,15 @@ class Evidence:
         """Return all pairs of neighbouring words in the documents."""
         return {pair for source in self.sources for pair in source.reading.pairs}
 
-    def windows(self, place: int) -> list[set[str]]:
-        """Return the keys of the sentence together with each of its neighbours."""
+    def window(self, place: int) -> set[str]:
+        """Return the keys of a sentence together with those of both its neighbours in the document."""
         source = self.sources[place]
-        own = source.reading.all_keys
-        around = []
+        held = set(source.reading.all_keys)
         if source.follows is not None:
-            around.append(own | self.sources[source.follows].reading.all_keys)
+            held |= self.sources[source.follows].reading.all_keys
         if place + 1 < len(self.sources) and self.sources[place + 1].follows == place:
-            around.append(own | self.sources[place + 1].reading.all_keys)
-        return around or [own]
+            held |= self.sources[place + 1].reading.all_keys
+        return held
 
     def holds(self, key: str) -> bool:
         """Tell whether any document holds the key."""

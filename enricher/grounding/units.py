@@ -58,7 +58,7 @@ months: 1=month,months,monat,monate,monaten,mois,mes,meses,mese,mesi,mês,maand,
   ケ月,
   شهر,أشهر,शهر,महीने,माह,
   месяцев,месяца,месяц 3=quarter_year,quarters,quartale,trimestres 12=year,years,yr,yrs,jahr,
-  jahre,jahren,an,ans,année,années,año,años,anno,anni,ano,anos,jaar,年間,سنة,سنوات,वर्ष,साल,лет,года,год,lata,lat
+  jahre,jahren,an,ans,année,années,año,años,anno,anni,ano,anos,jaar,年間,年,سنة,سنوات,वर्ष,साल,лет,года,год,lata,lat
   120=decade,decades 1200=century,centuries
 ratio: 0.01=percent,per_cent,%,％,pct,prozent,pourcent,pour_cent,por_ciento,por_cento,percento,per_cento,procent
   0.001=‰,promille,per_mille

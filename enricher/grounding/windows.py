@@ -20,7 +20,9 @@ _STOP = frozenset(
 )
 MAX_SENTENCES = 4
 MAX_WORDS = 85
-FEATURES = ("coverage", "window", "best_sentence", "pairs", "unknown_numbers", "unknown_names", "length")
+FEATURES = (
+    "coverage", "window", "best_sentence", "neighbours", "pairs", "unknown_numbers", "unknown_names", "length"
+)  # fmt: skip
 
 
 def words(text: str) -> list[str]:
@@ -116,7 +118,7 @@ def window(context: Context, chosen: Sequence[int]) -> str:
 
 
 def overlap_features(context: Context, claim: str, chosen: Sequence[int]) -> list[float]:
-    """Measure word overlap: weighted coverage by all and by the window, pairs, unknown numbers and names, length."""
+    """Measure word overlap, in the order of FEATURES: coverage, word pairs, unknown numbers and names, length."""
     content = frozenset(terms(claim))
     gain = _gains(context, content)
     total = sum(gain.values()) or 1.0
@@ -124,6 +126,7 @@ def overlap_features(context: Context, claim: str, chosen: Sequence[int]) -> lis
     for i in chosen:
         near |= context.bags[i]
     best = max((len(content & context.bags[i]) for i in chosen), default=0) / (len(content) or 1)
+    beside = max((len(content & (a | b)) for a, b in pairwise(context.bags)), default=0) / (len(content) or 1)
     everything = sum(gain[t] for t in content if t in context.vocabulary) / total
     nearby = sum(gain[t] for t in content & near) / total
     found = [stem(w) for w in words(claim)]
@@ -137,6 +140,7 @@ def overlap_features(context: Context, claim: str, chosen: Sequence[int]) -> lis
         everything,
         nearby,
         best,
+        max(beside, best),
         known_pairs,
         min(unknown_numbers, 3) / 3,
         min(unknown_names, 3) / 3,

@@ -96,6 +96,10 @@ _SILENT_SOURCES = re.compile(
 _ONLY_LINKS = re.compile(
     r"\W*(?:(?:sources?|references?|links?|see|quellen?)\s*:?\s*)?(?:(?:https?://\S+|\[\^?\d+\])[\s,;.]*)+$", re.I
 )
+# "I don't know the fee, but refunds take 5 days": the rest is a statement.
+_GOES_ON = re.compile(
+    r"[,;–—]\s*(?:but|however|though|although|aber|mais|pero)\s+(?!(?:i|we|you|please|ich|je)\b)(?:\S+\s+){2}", re.I
+)
 _DIGIT = re.compile(r"\d")
 
 
@@ -105,6 +109,8 @@ def is_boilerplate(sentence: str) -> bool:
         return True
     if len(sentence) > 400 or len(sentence.split()) > _MAX_WORDS:
         return False
-    if _ADMISSIONS.match(sentence) or _SILENT_SOURCES.match(sentence):
+    if _SILENT_SOURCES.match(sentence):
         return True
+    if admission := _ADMISSIONS.match(sentence):
+        return not _GOES_ON.search(sentence, admission.end())
     return bool(_COURTESIES.match(sentence)) and not _DIGIT.search(sentence)

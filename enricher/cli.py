@@ -63,7 +63,7 @@ def _run(work: Coroutine[Any, Any, int]) -> None:
     try:
         code = asyncio.run(work)
     except asyncio.CancelledError:
-        code = _complain("stopped at once; what was not finished stays due", INCOMPLETE)
+        code = _complain("stopped before the end", INCOMPLETE)
     raise typer.Exit(code)
 
 

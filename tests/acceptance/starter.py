@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -28,10 +29,24 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             _become(json.loads(line))
-            cli.main()
-            return
+            os._exit(_called())
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _called() -> int:
+    code: Any = 1
+    try:
+        cli.main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Taking the interpreter down would touch, and so copy, every page that the processes share.
+    return int(code)
 
 
 def _become(order: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""Web pages and webhooks: what people and platforms reach over HTTP."""

@@ -104,13 +104,22 @@ class _Route:
             while True:
                 # Read before looking: what is settled after the look would otherwise be missed.
                 has_ended = self._ended.is_set()
-                due = await self._store.claim_due(self._name, self._patience.batch_size)
+                due = await self._claim()
                 if due:
                     await self._handle(due)
                 elif not await self._has_to_wait(has_ended):
                     return
         except _Stop as stop:
             self._done.problems[self._name] = str(stop)
+
+    async def _claim(self) -> list[Due]:
+        claiming = asyncio.ensure_future(self._store.claim_due(self._name, self._patience.batch_size))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # What is claimed by the time we are told to go would wait for the claim to run out.
+            await self._store.release(await claiming)
+            raise
 
     async def _has_to_wait(self, has_ended: bool) -> bool:
         """Wait for the next thing to do; False when there will be none in this run."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from enricher.choosing import Choice, Chooser, Request
+from enricher.choosing import HINTED, Choice, Chooser, Request
 from enricher.counting import Counts
 from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, SetupError, TryAgain
@@ -43,6 +43,7 @@ class Plan:
     job: Job
     connector: Connector
     pipeline: Pipeline
+    platform: str = ""  # kind of the connection; hints for it are taken in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,8 +68,13 @@ class Run:
         self._progress = progress
         self._stop = stop
         self._chooser = Chooser(
-            name=plan.name, job=plan.job, connector=plan.connector, store=store, request=request
-        )  # fmt: skip
+            name=plan.name,
+            job=plan.job,
+            connector=plan.connector,
+            store=store,
+            request=request,
+            platform=plan.platform,
+        )
         self._counts = Counts()
         self._shown: list[Judgement] = []
         self._run_id = ""
@@ -114,7 +120,7 @@ class Run:
     async def rehearse(self) -> RunResult:
         """Find and read what would be judged; store nothing, write nothing, call no model."""
         chosen: dict[str, TraceRef] = {}
-        for rule in self._chooser.rules:
+        for rule in await self._chooser.rules_and_hints():
             for ref in (await self._ask(rule)).refs:
                 chosen[ref.trace_id] = merge(chosen[ref.trace_id], ref) if ref.trace_id in chosen else ref
         refs = sorted(chosen.values(), key=lambda ref: not ref.reports)[: self._request.limit]
@@ -151,7 +157,8 @@ class Run:
     async def _choose(self) -> list[Watermark]:
         """Record in the store every trace that the rules take, and return how far each rule has looked."""
         reached = []
-        for rule in self._chooser.rules:
+        seen: set[TraceId] = set()
+        for rule in await self._chooser.rules_and_hints():
             try:
                 choice = await self._ask(rule)
             except (TryAgain, BadReply) as error:
@@ -159,9 +166,11 @@ class Run:
                 continue
             # Traces named by hand or window are judged again if anything about them or the judge has changed.
             again = not self._request.is_by_watermark
-            intake = await self._store.take_in(self._plan.name, choice.refs, again=again)
-            self._counts.already_judged += intake.known
-            if self._request.is_by_watermark:
+            intake = await self._store.take_in(self._plan.name, choice.refs, again=again, hints=choice.hints)
+            twice = sum(ref.trace_id in seen for ref in choice.refs)
+            seen.update(ref.trace_id for ref in choice.refs)
+            self._counts.already_judged += max(intake.known - twice, 0)
+            if self._request.is_by_watermark and rule is not HINTED:
                 reached.append(
                     Watermark(connection=self._plan.connector.name, rule=rule.name, reached=choice.reached)
                 )  # fmt: skip
@@ -170,7 +179,8 @@ class Run:
     async def _ask(self, rule: Rule) -> Choice:
         self._progress.stage(f"finding traces: {rule.name}")
         choice = await _patiently(partial(self._chooser.choose, rule, self._progress))
-        self._counts.rules.append(choice.count)
+        if choice.refs or rule is not HINTED:
+            self._counts.rules.append(choice.count)
         return choice
 
     # pull, judge, settle, deliver

@@ -1,17 +1,23 @@
 """Which traces a run takes: rules become queries, what the platform finds is sampled."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from enricher.errors import SetupError
 from enricher.progress import Reporter
 from enricher.report import RuleCount
 from enricher.seams import Connector
 from enricher.settings import Job, Rule
 from enricher.steps.selection import sample
-from enricher.store import Store
+from enricher.store import Hint, Store
 from enricher.trace import ReportFilter, SpanFilter, SpanKind, TraceQuery, TraceRef
 
+log = logging.getLogger(__name__)
+
+HINTED = Rule(name="hinted")  # the rule under which traces that webhooks named are recorded
+_HINT_LIVES = timedelta(days=7)  # then a hint whose trace no job finds is dropped
 _MOST_COUNTED = 10_000  # traces of the window that are counted when none of them matches
 _EXPLICIT = "explicit"  # the rule under which traces named on the command line are recorded
 
@@ -39,23 +45,34 @@ class Choice:
     count: RuleCount
     refs: tuple[TraceRef, ...]
     reached: datetime
+    hints: tuple[Hint, ...] = ()  # done with once the refs are taken in
 
 
 class Chooser:
     """Asks the platform what the rules of a job match."""
 
-    def __init__(self, *, name: str, job: Job, connector: Connector, store: Store, request: Request) -> None:
+    def __init__(
+        self, *, name: str, job: Job, connector: Connector, store: Store, request: Request, platform: str = ""
+    ) -> None:
         self._name = name
         self._job = job
         self._connector = connector
         self._store = store
         self._request = request
         self._now = store.clock()
+        self._platform = platform
+        self._waiting: Sequence[Hint] = ()
 
     @property
     def rules(self) -> Sequence[Rule]:
         """Return the rules of the job, or the one rule that takes the traces named by hand."""
         return (Rule(name=_EXPLICIT),) if self._request.trace_ids else self._job.rules
+
+    async def rules_and_hints(self) -> Sequence[Rule]:
+        """Return the rules, after the one for traces that webhooks named when any are waiting."""
+        if self._platform and self._request.is_by_watermark:
+            self._waiting = await self._store.pending_hints(self._platform)
+        return (HINTED, *self.rules) if self._waiting else self.rules
 
     async def choose(self, rule: Rule, progress: Reporter) -> Choice:
         """Find and sample; stores nothing.
@@ -64,6 +81,8 @@ class Chooser:
             SetupError: a project or filter is wrong.
             TryAgain: the platform does not answer; asking again from the start is safe.
         """
+        if rule is HINTED:
+            return await self._hinted(progress)
         query = await self._query(rule)
         refs: list[TraceRef] = []
         async for ref in self._connector.find(query):
@@ -73,6 +92,29 @@ class Chooser:
         in_window = 0 if refs else await self._in_window(query)
         count = RuleCount(rule=rule.name, found=len(refs), taken=len(taken), in_window=in_window)
         return Choice(count=count, refs=taken, reached=query.end or self._now)
+
+    async def _hinted(self, progress: Reporter) -> Choice:
+        """Look up the traces that webhooks named; those of other projects wait for the jobs of these projects."""
+        named = tuple(dict.fromkeys(hint.trace_id for hint in self._waiting))
+        query = TraceQuery(rule=HINTED.name, projects=self._projects, trace_ids=named)
+        found: dict[str, TraceRef] = {}
+        try:
+            async for ref in self._connector.find(query):
+                found[ref.trace_id] = ref
+                progress.advance()
+        except SetupError as error:  # the rules will say it too, unless it is about a hint; and a hint stops no run
+            log.warning("job %s: hinted traces can't be looked up: %s", self._name, error)
+        taken = [hint for hint in self._waiting if _is_of(hint, found.get(hint.trace_id))]
+        stale = [h for h in self._waiting if h not in taken and h.received_at < self._now - _HINT_LIVES]
+        for hint in stale:
+            log.warning("the hint for trace %s of project '%s' is dropped: not found", hint.trace_id, hint.project)
+        refs = tuple(found[trace_id] for trace_id in dict.fromkeys(hint.trace_id for hint in taken))
+        count = RuleCount(rule=HINTED.name, found=len(refs), taken=len(refs))
+        return Choice(count=count, refs=refs, reached=self._now, hints=(*taken, *stale))
+
+    @property
+    def _projects(self) -> tuple[str, ...] | None:
+        return None if self._job.projects == "all" else self._job.projects
 
     async def _in_window(self, query: TraceQuery) -> int:
         """Count the traces of the window, so that "none matches" can be told from "there is none"."""
@@ -94,7 +136,7 @@ class Chooser:
             start = end - self._job.first_window if mark is None else mark - self._job.look_back
         return TraceQuery(
             rule=rule.name,
-            projects=None if self._job.projects == "all" else self._job.projects,
+            projects=self._projects,
             start=start,
             end=end,
             trace_ids=self._request.trace_ids,
@@ -104,6 +146,11 @@ class Chooser:
             spans=_span_filter(rule),
             stratum=rule.stratum,
         )
+
+
+def _is_of(hint: Hint, ref: TraceRef | None) -> bool:
+    """Tell whether a ref is the trace of a hint; platforms name its project by name or by id."""
+    return ref is not None and hint.project in (ref.project, ref.locator.get("project_id"))
 
 
 def _span_filter(rule: Rule) -> SpanFilter:

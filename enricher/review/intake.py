@@ -32,7 +32,7 @@ _STORE_WITHIN_S = 0.8  # so that the answer is there a second after the body; La
 _RETRY_AFTER = {"Retry-After": "10"}
 # What the connectors take for an id. A hint that none of them could look up is refused here, where somebody sees it.
 _IDS = {
-    "phoenix": (re.compile(r"[0-9a-f]{32}|[0-9a-f]{16}", re.I), "32 hexadecimal digits (a span id has 16)"),
+    "phoenix": (re.compile(r"[0-9a-f]{32}", re.I), "32 hexadecimal digits"),
     "langsmith": (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I), "a UUID"),
     "files": (re.compile(r"[^\x00-\x1f\x7f]+"), "one line of text"),
 }

@@ -102,9 +102,11 @@ def decide_absence(absence: Absence, claim: Reading, evidence: Evidence, questio
         place, share = _best_place(keys, evidence)
         needed = 0.99 if len(keys) < _MANY else 0.8
         if place is not None and share >= needed:
-            as_stated = decide(claim, evidence, question)  # the documents may say just this: "No fee is specified."
-            if as_stated.status is AlignmentStatus.FULLY_SUPPORTED:
-                return as_stated
+            if evidence.sources[place].reading.marks.is_negated:
+                # The documents may say just this: "No fee is specified."
+                as_stated = decide(claim, evidence, question)
+                if as_stated.status is AlignmentStatus.FULLY_SUPPORTED:
+                    return as_stated
             return _contradicted(place, evidence)
         return Decision(
             AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "the documents indeed lack it", [], 1.0, share < 0.6
@@ -146,7 +148,10 @@ def find_answer(question: Reading, evidence: Evidence) -> int | None:
         return place if any(_is_amount(q) for q in source.quantities) else None
     if _WHO.search(question.text):
         return place if source.names - question.all_keys else None
-    return place if any(weight >= FULL and key not in keys for key, weight in source.keys.items()) else None
+    adds = any(_is_amount(q) for q in source.quantities) or any(
+        weight >= FULL and key not in keys for key, weight in source.keys.items()
+    )
+    return place if adds else None
 
 
 def _is_amount(quantity: Quantity) -> bool:

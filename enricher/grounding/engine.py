@@ -92,9 +92,8 @@ def _said(item: Item) -> list[Reading]:
 def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: Question | None) -> Decision | None:
     """Decide one sentence; None when there is nothing to check in it."""
     absence = read_absence(sentence.text, reading.words)
-    if absence is not None and (absence.topic is not None or not sentence.is_checkable):
-        own_words_only = absence.topic is None or sentence.is_checkable
-        return decide_absence(absence, reading, evidence, question) if own_words_only else None
+    if absence is not None and (absence.topic is None or sentence.is_checkable):
+        return decide_absence(absence, reading, evidence, question)
     if not sentence.is_checkable:
         return None
     if question is not None and (decision := _decide_short(sentence.text, reading, evidence, question)):

@@ -69,9 +69,10 @@ _AFTER_BOUND_NEGATION = _set(
 )
 _UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
 _IMPLICIT = _set(
-    """refuse refused refuses refusing fail failed fails failing deny denied denies reject rejected rejects decline declined rule
-    ruled avoid avoided prevent prevented prevents unlikely hardly barely rarely seldom doubt doubts stop stopped cease
-    ceased instead rather unless except despite far absence neither without lack lacks lacking unable nor"""
+    """refuse refused refuses refusing fail failed fails failing deny denied denies reject rejected rejects decline
+    declined rule ruled avoid avoided prevent prevented prevents unlikely hardly barely rarely seldom doubt doubts
+    stop stopped cease ceased instead rather unless except despite far absence neither without lack lacks lacking
+    unable nor"""
 )
 _MUST = _set(
     """must shall required requires require obliged obligated mandatory compulsory obligatory needs muss müssen
@@ -91,9 +92,9 @@ _NEED_TO = _set("have has had need needs")
 _HEDGES = _set(
     """might possibly perhaps maybe probably likely apparently reportedly allegedly suggests suggest suggested appears
     appear appeared seems seem seemed believed thought speculated rumoured rumored unconfirmed preliminary tentative
-    potentially presumably claims alleges argues believes associated linked correlated correlation correlates supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht
-    angeblich offenbar probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse
-    probabilmente"""
+    potentially presumably claims alleges argues believes associated linked correlated correlation correlates
+    supposedly alleged uncertain unclear vermutlich wahrscheinlich möglicherweise vielleicht angeblich offenbar
+    probablement peut-être apparemment probablemente quizás posiblemente presuntamente forse probabilmente"""
 )
 _HAVE = _set("have be")
 _EXTENTS = {

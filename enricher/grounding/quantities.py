@@ -16,7 +16,8 @@ from enricher.grounding.units import UNSPACED_UNITS
 
 _DIGIT = re.compile(r"[\d½¼¾⅓⅔⅛]")
 _NUMBER = re.compile(
-    r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?(?:\d{1,3}(?:(?:[ \u00a0\u202f]|, )\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
+    r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?"
+    r"(?:\d{1,3}(?:(?:[ \u00a0\u202f]|, )\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
 )
 _CODE_AFTER = re.compile(r"[-/]?[^\W\d_]*\d|\.\d")
 _JOINED_NUMBER = re.compile(r"[-–/]\d")

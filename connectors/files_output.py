@@ -71,7 +71,7 @@ class AnnotationFile:
         """Return the annotations of these keys as they stand in the file."""
         try:
             with self.path.open("rb") as stream:
-                return {key: fields for _, key, fields in _lines(stream) if key in keys}
+                return {key: fields for _, key, fields in _lines(stream) if key is not None and key in keys}
         except FileNotFoundError:
             return {}
         except OSError as error:

@@ -150,7 +150,7 @@ class FilesConnector:
     async def _refresh(self) -> None:
         if await self._call(self._index.refresh):
             count, named = await self._call(partial(self._index.problems, _NAMED))
-            log.warning("%s: %d lines can't be read and are passed over: %s", self.name, count, "; ".join(named))
+            log.warning("%s: lines that can't be read and are passed over: %d: %s", self.name, count, "; ".join(named))
 
     def _refuse_unknown(self, query: TraceQuery) -> None:
         if unknown := set(query.projects or ()) - {self._project}:

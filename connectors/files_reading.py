@@ -146,7 +146,7 @@ class FileReader:
             except (ValueError, RecursionError) as error:
                 self._is_cut = self._may_grow and not raw.endswith(b"\n")
                 if not self._is_cut or time.time() - self._stat.st_mtime > _WRITING_S:
-                    yield Broken(line=self.lines + 1, reason=f"this is no JSON: {error}", raw=text)
+                    yield Broken(line=self.lines + 1, reason=_no_json(error), raw=text)
                 if self._is_cut:
                     return  # read again when there is more
             else:
@@ -177,7 +177,13 @@ def _document(stream: IO[bytes]) -> Any | None:
     except (ValueError, RecursionError) as error:
         if any(line.startswith(b'{"') and _is_json(line) for line in raw.splitlines()):
             return None
-        return Broken(line=getattr(error, "lineno", 1), reason=f"this is no JSON: {error}", raw=raw)
+        return Broken(line=getattr(error, "lineno", 1), reason=_no_json(error), raw=raw)
+
+
+def _no_json(error: Exception) -> str:
+    # The decoder counts lines from where it began, which is not where the file does.
+    said = f"{error.msg} in column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+    return f"this is no JSON: {said}"
 
 
 def _is_json(raw: bytes) -> bool:

@@ -4,13 +4,19 @@ from collections.abc import Sequence
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading
-from enricher.grounding.tokens import FULL, Token, fold
+from enricher.grounding.tokens import FULL, Token, fold, key_of
 
 _BE = word_set("is are was were be been being wird wurde worden est fue ist")
 _BY = word_set("by von par por da")
-_SYMMETRIC = word_set(
-    """marri meet merg partner collabor border neighbour neighbor equal differ compar connect link relat agre cooper
-    sibl divorc brother sister friend play tie draw and with betwe combin interact cours talk speak"""
+# Said of both sides alike, so that their order says nothing.
+_SYMMETRIC = frozenset(
+    map(
+        key_of,
+        word_set(
+            """married met merged partnered collaborated bordered neighbours equals differs compared connected linked
+            related agreed cooperated divorced played tied drew combined interacted talked spoke shared"""
+        ),
+    )
 )
 _MODALS = word_set("must shall may can will should could might would to did does do has have had")
 _IRREGULAR_VERBS = word_set(

@@ -426,15 +426,15 @@ op aan bij uit om te naar door als dat die dit er kan
 
 # Words that shape a sentence and say little: they count for less when the evidence lacks them.
 LIGHT_WORDS = """
-thing things item way ways fact facts case cases kind type sort example lot number amount total part various
-different certain particular general specific specifically generally usually typically often overall following
-follow include including included make made making take took taken taking get got getting give gave given giving go
-goes went going gone come came coming put set let keep kept use used using become became provide provided providing
-need needed want wanted like well able back new old long own due based according accordance addition additionally
-context document documents passage text information mention mentioned state stated say said says tell told note
-noted describe described refer known call called consider considered regard regarding related associated relation
-relate several multiple main key important significant significantly day days today time times date period year
-years month months week weeks people person someone anyone everyone something anything everything nothing first
+yesterday tomorrow thing things item way ways fact facts case cases kind type sort example lot number amount total
+part various different certain particular general specific specifically generally usually typically often overall
+following follow include including included make made making take took taken taking get got getting give gave given
+giving go goes went going gone come came coming put set let keep kept use used using become became provide provided
+providing need needed want wanted like well able back new old long own due based according accordance addition
+additionally context document documents passage text information mention mentioned state stated say said says tell
+told note noted describe described refer known call called consider considered regard regarding related associated
+relation relate several multiple main key important significant significantly day days today time times date period
+year years month months week weeks people person someone anyone everyone something anything everything nothing first
 second last next previous former latter current currently now then once also actually really simply basically
 essentially really quite rather somewhat mostly mainly primarily particularly especially furthermore instead
 otherwise meanwhile eventually finally subsequently initially originally place within whole entire entirely complete

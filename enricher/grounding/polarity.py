@@ -47,7 +47,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _NEGATIONS = _set(
-    """not no never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't
+    """not never none neither nor nobody nothing nowhere cannot can't don't doesn't didn't isn't aren't wasn't
     weren't won't wouldn't shouldn't couldn't mustn't hasn't haven't hadn't without unable lack lacks lacked lacking
     nicht kein keine keinen keiner keinem keines nie niemals ohne weder pas jamais aucun aucune sans nunca ningún
     ninguna ninguno sin tampoco jamás mai senza nessun nessuno nessuna nem nenhum nenhuma sem niet geen nooit zonder

@@ -50,6 +50,7 @@ _CITATION = re.compile(
     re.I,
 )
 _REMEMBERED = 1024  # readings; an item is read several times while it is judged
+_TITLE_SHARE = 0.85  # of capitals among the words with content, from which they mean nothing
 _RUN_LENGTH = 3  # a run of capitals so long is a title, not names
 
 
@@ -135,12 +136,12 @@ class Reading:
         """Return the keys of words written as names; none where capitals mean nothing (German, titles)."""
         inner = [t for t in self.tokens[1:] if t.weight and not t.word.isdigit()]
         capitals = sum(t.is_name for t in inner)
-        if self.language == "de" or (len(inner) > _RUN_LENGTH and capitals > 0.7 * len(inner)):
+        if self.language == "de" or (len(inner) > _RUN_LENGTH and capitals > _TITLE_SHARE * len(inner)):
             return frozenset()
         first = self.tokens[0] if self.tokens else None
         leading = (
             [first]
-            if first and first.weight and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name
+            if first and first.weight >= FULL and first.is_name and len(self.tokens) > 1 and self.tokens[1].is_name
             else []
         )
         return frozenset(t.key for t in leading + [t for t in inner if t.is_name] if t.start not in self._in_values)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from enricher.grounding.windows import pieces
+
 Row = dict[str, Any]
 
 _ABBREVIATION = re.compile(
@@ -15,7 +17,6 @@ _ABBREVIATION = re.compile(
 )
 _BOUNDARY = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9a-z])|\n+\s*|(?<=[。！？])")
 _REFERENCE = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
-MAX_SENTENCE_WORDS = 45
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -44,7 +45,7 @@ def document_sentences(documents: Iterable[Row]) -> list[str]:
     for document in documents:
         text = document["text"]
         for start, end in sentences(text):
-            found.extend(_pieces(text[start:end]))
+            found.extend(pieces(text[start:end]))
     return found
 
 
@@ -91,12 +92,3 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
-
-
-def _pieces(sentence: str) -> list[str]:
-    words = sentence.split()
-    if len(words) <= MAX_SENTENCE_WORDS:
-        return [" ".join(words)]
-    count = -(-len(words) // MAX_SENTENCE_WORDS)
-    size = -(-len(words) // count)
-    return [" ".join(words[i : i + size]) for i in range(0, len(words), size)]

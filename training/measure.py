@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from enricher.grounding.entailment import EntailmentModel, model_features
+from enricher.grounding.entailment import WORST_SHARE, EntailmentModel, model_features
+from enricher.grounding.windows import FEATURES
 
 Unit = dict[str, Any]
+MODEL_FEATURES = ("supported", "contradicted", "peak", "doubt")
 
 
 def read_units(path: Path, share: float) -> list[Unit]:
@@ -68,7 +70,7 @@ def answers(units: list[Unit], scores: np.ndarray) -> tuple[np.ndarray, np.ndarr
             rows[unit["row"]].append(score)
             faithful[unit["row"]] = unit["faithful"]
     keys = list(rows)
-    value = np.array([0.7 * min(rows[k]) + 0.3 * float(np.mean(rows[k])) for k in keys])
+    value = np.array([WORST_SHARE * min(rows[k]) + (1 - WORST_SHARE) * float(np.mean(rows[k])) for k in keys])
     return np.array([faithful[k] for k in keys]), value
 
 
@@ -76,23 +78,57 @@ def table(units: list[Unit], columns: dict[str, np.ndarray]) -> str:
     """Lay out AUROC, balanced accuracy at 0 and at the best threshold, by set and kind of score."""
     lines = [f"{'set':26}{'n':>6} " + "".join(f"{name:>24}" for name in columns)]
     sets = sorted({u["set"] for u in units})
+    calibrated = {column: calibration(units, scores, "answers") for column, scores in columns.items()}
     for name in sets:
         where = np.array([u["set"] == name for u in units])
         mine = [u for u in units if u["set"] == name]
         views = [("answers", None)] if mine[0]["claim_label"] is None else [("claims", 1), ("answers", None)]
         for view, by_claim in views:
             cells, n = [], 0
-            for scores in columns.values():
+            for column, scores in columns.items():
                 s = scores[where]
                 if by_claim:
                     y = np.array([u["claim_label"] == "supported" for u in mine])
                 else:
                     y, s = answers(mine, s)
+                    scale, shift = calibrated[column]
+                    s = scale * s + shift
                 n = len(y)
                 cells.append(f"{100 * auroc(y, s):8.1f}{100 * balanced(y, s):8.1f}{100 * best_balanced(y, s):8.1f}")
             if name not in ("factscore", "held") or by_claim:
                 lines.append(f"{name + ' ' + view:26}{n:6} " + "".join(cells))
     return "\n".join(lines)
+
+
+def calibration(units: list[Unit], scores: np.ndarray, view: str) -> tuple[float, float]:
+    """Fit scale and shift on the dev sets, every set and class weighing the same, so that 0.5 parts the classes."""
+    values, labels, weights = [], [], []
+    for name in sorted({u["set"] for u in units} - {"held"}):
+        where = [i for i, u in enumerate(units) if u["set"] == name]
+        mine = [units[i] for i in where]
+        if view == "answers":
+            if name == "factscore":
+                continue
+            y, s = answers(mine, scores[where])
+        else:
+            single = mine[0]["claim_label"] is None
+            if single and name not in ("wice_claim", "attributionbench", "summac_factcc_val"):
+                continue
+            y = np.array([u["faithful"] if single else u["claim_label"] == "supported" for u in mine])
+            s = scores[where]
+        values.append(s)
+        labels.append(y)
+        weights.append(np.where(y, 0.5 / max(1, y.sum()), 0.5 / max(1, (~y).sum())))
+    x, y, w = np.concatenate(values), np.concatenate(labels), np.concatenate(weights)
+    line = LogisticRegression(C=1e6).fit(x[:, None], y, sample_weight=w * len(y))
+    return float(line.coef_[0, 0]), float(line.intercept_[0])
+
+
+def calibration_error(y: np.ndarray, scores: np.ndarray, bins: int = 10) -> float:
+    """Return the expected calibration error of log odds, in equal bins of probability."""
+    p = 1 / (1 + np.exp(-scores))
+    place = np.minimum((p * bins).astype(int), bins - 1)
+    return sum(abs(y[place == b].mean() - p[place == b].mean()) * (place == b).mean() for b in np.unique(place))
 
 
 def _number(text: str) -> int:
@@ -121,11 +157,23 @@ def main() -> None:
     both = np.concatenate((model, overlap), axis=1)
     for name, x in (("overlap", overlap), ("model", model), ("fused", both)):
         weights, bias = fit(x[held], y)
+        scale, shift = calibration(units, x @ weights + bias, "claims")
+        weights, bias = scale * weights, scale * bias + shift
         columns[name] = x @ weights + bias
-        if name == "fused" and args.head:
-            args.head.write_text(json.dumps({"weights": weights.round(4).tolist(), "bias": round(bias, 4)}) + "\n")
+    answer_scale, answer_shift = calibration(units, columns["fused"], "answers")
     print("each column: AUROC, balanced accuracy at 0.5, balanced accuracy at the set's best threshold")
     print(table(units, columns))
+    lfqa = [i for i, u in enumerate(units) if u["set"] == "lfqa_verification"]
+    truth = np.array([units[i]["claim_label"] == "supported" for i in lfqa])
+    print(f"expected calibration error, LFQA sentences: {calibration_error(truth, columns['fused'][lfqa]):.3f}")
+    if args.head:
+        head = {
+            "features": [*MODEL_FEATURES, *FEATURES],
+            "weights": weights.round(4).tolist(),
+            "bias": round(bias, 4),
+            "answer": {"scale": round(answer_scale, 4), "bias": round(answer_shift, 4)},
+        }
+        args.head.write_text(json.dumps(head, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ _STOP = frozenset(
 )
 MAX_SENTENCES = 4
 MAX_WORDS = 85
+MAX_SENTENCE_WORDS = 45
 FEATURES = (
     "coverage", "window", "best_sentence", "neighbours", "pairs", "unknown_numbers", "unknown_names", "length"
 )  # fmt: skip
@@ -46,6 +47,14 @@ def terms(text: str) -> list[str]:
     """Return the stemmed content words of text; all words when there is no content word."""
     found = words(text)
     return [stem(w) for w in found if w not in _STOP] or [stem(w) for w in found]
+
+
+def pieces(sentence: str) -> list[str]:
+    """Cut a long sentence into equal parts, as in training, so that one sentence can't fill a window."""
+    found = sentence.split()
+    count = max(1, -(-len(found) // MAX_SENTENCE_WORDS))
+    size = max(1, -(-len(found) // count))
+    return [" ".join(found[i : i + size]) for i in range(0, len(found), size)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,6 @@
 """The sentences that the model reads are those that cover the claim, in the order of the documents."""
 
-from enricher.grounding.windows import MAX_SENTENCES, MAX_WORDS, choose, index, overlap_features, terms, window
+from enricher.grounding.windows import MAX_SENTENCES, MAX_WORDS, choose, index, overlap_features, pieces, terms, window
 
 SENTENCES = [
     "The museum opens at nine on weekdays.",
@@ -45,3 +45,11 @@ def test_a_copy_is_covered_and_an_unknown_number_is_counted():
 
 def test_scripts_without_spaces_are_read_by_character():
     assert terms("門票十二歐元") == list("門票十二歐元")
+
+
+def test_a_long_sentence_is_cut_into_equal_parts_without_losing_a_word():
+    sentence = " ".join(f"w{n}" for n in range(100))
+    parts = pieces(sentence)
+    assert [len(part.split()) for part in parts] == [34, 34, 32]
+    assert " ".join(parts) == sentence
+    assert pieces("Short enough.") == ["Short enough."]

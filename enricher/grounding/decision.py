@@ -22,7 +22,7 @@ SUPPORTED_SHARE = 0.74  # of a clause; below it something was added
 FOREIGN_SHARE = 0.34  # of a claim; below it the documents don't speak of it
 _CANDIDATES = 5
 _FOR_CLAUSE = 2
-_CLOSE_LOOKS = 4
+_CLOSE_LOOKS = 3
 _WORTH_A_LOOK = 0.5  # of the words that the best sentence holds
 _NEARLY = 0.12  # a sentence that covers only so much less serves as well
 _SUM_CUE = re.compile(
@@ -80,7 +80,8 @@ def decide(claim: Reading, evidence: Evidence, question: Question | None = None)
 
 
 def _search_keys(claim: Reading) -> dict[str, float]:
-    return {key: claim.keys.get(key, LIGHT) for key in claim.all_keys}
+    weights = claim.keys
+    return {key: weights.get(key, LIGHT) for key in claim.all_keys}
 
 
 def _units(claim: Reading) -> list[Clause]:

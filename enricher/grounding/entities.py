@@ -39,6 +39,8 @@ def swapped_roles(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
     if len(claim.all_keys & evidence.all_keys) < _FEWEST_SHARED:
         return None
     for clause in claim.clauses:
+        if len(clause.keys) < _FEWEST_SHARED or not _pivots(clause.tokens):
+            continue
         for other in evidence.clauses:
             if len(clause.keys.keys() & other.keys.keys()) < _FEWEST_SHARED:
                 continue

@@ -1,6 +1,7 @@
 """Read a sentence once for all comparisons: its words, clauses, values, names and language."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
@@ -59,12 +60,17 @@ class Clause:
 
     __slots__ = ("_marks", "_plain", "end", "keys", "quantities", "start", "text", "tokens", "weight")
 
-    def __init__(self, text: str, tokens: list[Token], plain: list[Token], quantities: list[Quantity]) -> None:
+    def __init__(
+        self, text: str, tokens: tuple[Token, ...], plain: tuple[Token, ...], quantities: tuple[Quantity, ...]
+    ) -> None:
         self.tokens = tokens
         self._plain = plain  # the tokens outside of values
         self.quantities = quantities
-        self.start = min([t.start for t in tokens[:1]] + [q.start for q in quantities[:1]])
-        self.end = max([t.end for t in tokens[-1:]] + [q.end for q in quantities[-1:]])
+        self.start, self.end = (
+            (tokens[0].start, tokens[-1].end) if tokens else (quantities[0].start, quantities[-1].end)
+        )
+        if quantities and tokens:
+            self.start, self.end = min(self.start, quantities[0].start), max(self.end, quantities[-1].end)
         self.text = text[self.start : self.end]
         self.keys = weights_of(plain)
         self.weight = sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in quantities)
@@ -119,7 +125,8 @@ class Reading:
     @cached_property
     def keys(self) -> dict[str, float]:
         """Return the weight of each content key, words inside values left out."""
-        return weights_of(token for token in self.tokens if token.start not in self._in_values)
+        in_values = self._in_values
+        return weights_of([t for t in self.tokens if t.start not in in_values] if in_values else self.tokens)
 
     @cached_property
     def weight(self) -> float:
@@ -167,9 +174,9 @@ def guess_language(text: str, words: AbstractSet[str]) -> str | None:
 def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
     """Return the weight of each content key among the tokens."""
     keys: dict[str, float] = {}
-    for token in tokens:
-        if token.weight > keys.get(token.key, 0.0):
-            keys[token.key] = token.weight
+    for _, _, _, key, weight, _ in tokens:
+        if weight and weight > keys.get(key, 0.0):
+            keys[key] = weight
     return keys
 
 
@@ -179,21 +186,19 @@ def _clauses(
     cuts = [m.start() for m in _BREAK.finditer(text) if not any(q.start <= m.start() < q.end for q in quantities)]
     cuts += [t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values]
     cuts.sort()
-    cuts.append(len(text) + 1)
+    starts = [t.start for t in tokens]
     at_token = at_value = 0
-    for cut in cuts:
-        inside: list[Token] = []
-        plain: list[Token] = []
-        values: list[Quantity] = []
-        while at_token < len(tokens) and tokens[at_token].start < cut:
-            inside.append(tokens[at_token])
-            if tokens[at_token].start not in in_values:
-                plain.append(tokens[at_token])
-            at_token += 1
-        while at_value < len(quantities) and quantities[at_value].start < cut:
-            values.append(quantities[at_value])
-            at_value += 1
+    for cut in [*cuts, len(text) + 1]:
+        last = bisect_left(starts, cut, at_token)
+        inside = tokens[at_token:last]
+        at_token = last
+        last = at_value
+        while last < len(quantities) and quantities[last].start < cut:
+            last += 1
+        values = quantities[at_value:last]
+        at_value = last
         if inside or values:
+            plain = tuple(t for t in inside if t.start not in in_values) if values else inside
             clause = Clause(text, inside, plain, values)
             if clause.weight:
                 yield clause

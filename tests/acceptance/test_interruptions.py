@@ -9,29 +9,12 @@ import pytest
 
 from tests.acceptance.cases import case
 from tests.acceptance.command import User, until
+from tests.acceptance.model import HeldBack, questions
 from tests.acceptance.traces import FALSE, TRUE, answered, root
-from tests.servers.openai import OpenAIServer, Request, Say
+from tests.servers.openai import OpenAIServer, Say
 from tests.servers.phoenix import PhoenixPlatform
 
 AN_HOUR = timedelta(hours=1)
-
-
-class HeldBack(OpenAIServer):
-    """A fair model that answers only so many requests; the others wait until it is let go."""
-
-    def __init__(self, answers: int) -> None:
-        super().__init__()
-        self.left = answers
-        self.let_go = asyncio.Event()
-
-    async def _respond(self, request: Request, writer: asyncio.StreamWriter) -> bool:
-        self.left -= 1
-        if self.left < 0:
-            await self.let_go.wait()
-        return await super()._respond(request, writer)
-
-    def questions(self, answer: str = "") -> int:
-        return sum(answer in request.prompt for request in self.requests)
 
 
 def configure(user: User, platform: PhoenixPlatform, model: OpenAIServer, *, concurrency: int = 1) -> None:
@@ -60,29 +43,6 @@ async def diffs(platform: PhoenixPlatform, traces: list) -> list[int]:
     reply = await platform.client.get(path, params=[*spans, ("limit", "1000")])
     counts = Counter(row["span_id"] for row in reply.json()["data"] if row["name"] == "context_diff")
     return [counts[root(trace).span_id] for trace in traces]
-
-
-async def test_after_a_kill_only_what_was_not_settled_is_judged(user, phoenix):
-    known = case("SC-07")
-    total, killed_after = known["input"]["traces"], known["input"]["killed_after"]
-    traces = numbered(total)
-    await phoenix.seed(*traces)
-    async with HeldBack(killed_after).running() as model:
-        configure(user, phoenix, model, concurrency=4)
-        process = user.start("run", "--config", "enricher.yaml")
-        await until(lambda: user.count("evaluations") == killed_after and model.in_flight == 4)
-        process.send(signal.SIGKILL)
-        assert (await process.wait()).code == -signal.SIGKILL
-        assert user.count("watermarks") == 0
-        in_flight = len(model.requests) - killed_after
-        model.let_go.set()
-        finished = await user.run("--json")
-    assert finished.code == 0, finished.err
-    assert len(model.requests) - killed_after - in_flight == known["expected"]["second_run_judges"] == 60
-    assert len(model.requests) < 140
-    assert finished.json["scored"] == known["expected"]["second_run_judges"]
-    assert await diffs(phoenix, traces) == [1] * total
-    assert user.count("watermarks") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -149,7 +109,7 @@ async def test_of_two_processes_one_runs_and_the_other_says_who_and_is_content(u
         model.let_go.set()
         finished = await first.wait()
     assert finished.code == 0, finished.err
-    assert [model.questions(f"Case number {n:03}") for n in range(3)] == [1, 1, 1]
+    assert [questions(model, f"Case number {n:03}") for n in range(3)] == [1, 1, 1]
     assert await diffs(phoenix, traces) == [1, 1, 1]
     assert user.count("runs") == 1
 

@@ -15,12 +15,15 @@ import pytest
 from enricher.store import RefState, Store
 from enricher.trace import Span
 from enricher.verdict import DeliveryState
-from tests.acceptance.command import Finished, Process, User
+from tests.acceptance.cases import case
+from tests.acceptance.command import Finished, Process, User, until
+from tests.acceptance.model import HeldBack
 from tests.acceptance.traces import FALSE, TRUE, answered, root
 from tests.acceptance.wire import Watcher, Wire
 from tests.servers.phoenix import PhoenixPlatform
 
 TRACES = 200
+RECENT = 100
 SEED = 20261101
 LISTING = re.compile(r"GET /v1/projects/[^/]+/traces")
 READING = re.compile(r"GET /v1/projects/[^/]+/spans")
@@ -110,28 +113,49 @@ def strikes(chance: random.Random) -> Iterator[Strike]:
         )
 
 
+@dataclass(frozen=True)
+class Seeded:
+    """What both tests work on: seeding is most of their cost, and they write under different identifiers."""
+
+    project: str
+    traces: list[list[Span]]
+
+
+@pytest.fixture(scope="module")
+def seeded(phoenix_server) -> Seeded:
+    """Send 200 traces: a hundred between one and three hours old, the others older than four."""
+    newest = datetime.now(UTC) - timedelta(hours=1)
+    ages = [timedelta(minutes=number * (1 if number < RECENT else 2)) for number in range(TRACES)]
+    traces = [answered((TRUE, FALSE)[number % 2], ended=newest - age) for number, age in enumerate(ages)]
+
+    async def seed() -> str:
+        platform = PhoenixPlatform(server=phoenix_server)
+        await platform.seed(*traces)
+        await platform.aclose()
+        return platform.project
+
+    return Seeded(project=asyncio.run(seed()), traces=traces)
+
+
 @pytest.fixture
-async def world(user, phoenix):
-    moment = datetime.now(UTC) - timedelta(hours=1)
-    traces = [
-        answered((TRUE, FALSE)[number % 2], ended=moment - timedelta(minutes=number * (1 if number < 100 else 2)))
-        for number in range(TRACES)
-    ]
-    await phoenix.seed(*traces)
-    async with Wire(phoenix.server.base_url).running() as wire:
-        rules = [
-            {"name": "reported", "reports": [{"name": "user_feedback", "labels": ["thumbs-down"]}]},
-            {"name": "all"},
-        ]
-        user.configure(
-            concurrency=4,  # so that one moment is not like another
-            connections={"phoenix": {"kind": "phoenix", "base_url": wire.base_url}},
-            jobs={"nightly": {"projects": [phoenix.project], "rules": rules}},
-        )
-        yield World(user=user, platform=phoenix, wire=wire, traces=traces)
+async def world(user, seeded, phoenix_server):
+    platform = PhoenixPlatform(server=phoenix_server, project=seeded.project)
+    async with Wire(phoenix_server.base_url).running() as wire:
+        yield World(user=user, platform=platform, wire=wire, traces=seeded.traces)
+    await platform.aclose()
+
+
+def configure(world: World, *rules: dict[str, Any], job: dict[str, Any] | None = None, **settings: Any) -> None:
+    world.user.configure(
+        concurrency=4,  # so that one moment is not like another
+        connections={"phoenix": {"kind": "phoenix", "base_url": world.wire.base_url}},
+        jobs={"nightly": {"projects": [world.platform.project], "rules": [*rules, {"name": "all"}], **(job or {})}},
+        **settings,
+    )
 
 
 async def test_a_run_that_is_killed_anywhere_and_restarted_annotates_every_trace_exactly_once(world):
+    configure(world, {"name": "reported", "reports": [{"name": "user_feedback", "labels": ["thumbs-down"]}]})
     people = await _annotated_by_people(world)
     kills = 0
     for strike in strikes(random.Random(SEED)):
@@ -151,6 +175,30 @@ async def test_a_run_that_is_killed_anywhere_and_restarted_annotates_every_trace
         ("interrupted", world.user.count("runs") - 1),
     ]
     assert world.user.count("leases") == 0
+
+
+async def test_after_a_kill_only_what_was_not_settled_is_judged(world):
+    known = case("SC-07")
+    total, killed_after = known["input"]["traces"], known["input"]["killed_after"]
+    async with HeldBack(killed_after).running() as model:
+        options = {"base_url": model.url, "model": "judge-2026-01-01"}
+        configure(world, engine="openai", openai=options, job={"first_window": "220m"})
+        process = world.user.start("run", "--config", "enricher.yaml")
+        await until(lambda: world.settled() == killed_after and model.in_flight == 4)
+        process.send(signal.SIGKILL)
+        assert (await process.wait()).code == -signal.SIGKILL
+        assert world.user.count("watermarks") == 0
+        before = len(model.requests)
+        model.let_go.set()
+        finished = await world.user.run("--json")
+    assert finished.code == 0, finished.err
+    assert len(model.requests) < 140
+    assert len(model.requests) - before == known["expected"]["second_run_judges"]
+    assert finished.json["scored"] == known["expected"]["second_run_judges"]
+    rows = [row for row in await _annotations(world) if "judge-2026-01-01" in row["identifier"]]
+    expected = {root(trace).span_id: 1 for trace in world.traces[:total]}
+    assert Counter(row["span_id"] for row in rows if row["name"] == "context_diff") == expected
+    assert world.user.count("watermarks") == 1
 
 
 async def _annotated_by_people(world: World) -> dict[str, Any]:
@@ -191,7 +239,7 @@ async def _expect_every_verdict_settled_once(world: World) -> None:
 async def _expect_every_trace_annotated_once(world: World, people: dict[str, Any]) -> None:
     rows = await _annotations(world)
     assert {row["id"]: row for row in rows if row["id"] in people} == people
-    ours = [row for row in rows if row["id"] not in people]
+    ours = [row for row in rows if "diff/local" in row["identifier"]]
     assert Counter(row["name"] for row in ours) == {"context_diff": TRACES}
     assert len({row["identifier"] for row in ours}) == 1
     labels = {row["span_id"]: (row["result"]["label"], row["result"]["score"]) for row in ours}

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, Self
 
+from connectors.files import FilesConnector
 from connectors.formats import raw_trace, read_file
 from connectors.phoenix import PhoenixConnector
 from enricher.choosing import Request
@@ -29,7 +30,7 @@ from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Plan, Run, RunResult
 from enricher.seams import Connector, Judge
-from enricher.settings import Connection, Job, LangSmithConnection, Settings
+from enricher.settings import Connection, FilesConnection, Job, LangSmithConnection, Settings
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.validation import validate
@@ -76,6 +77,7 @@ class App:
                 name=name,
                 job=job,
                 connector=self.connectors[job.connection],
+                platform=self.settings.connections[job.connection].kind,
                 pipeline=Pipeline(
                     judges=judges,
                     recall=_recall(self.store),
@@ -141,6 +143,15 @@ def _connector(name: str, section: Connection) -> Connector:
             ingest_grace_s=section.ingest_grace.total_seconds(),
             extend_trace_retention=section.extend_trace_retention,
             max_value_bytes=section.max_value_bytes,
+        )
+    if isinstance(section, FilesConnection):
+        return FilesConnector(
+            name=name,
+            paths=section.paths,
+            output=section.output,
+            project=section.project,
+            settle_s=section.settle.total_seconds(),
+            open_s=section.open_run.total_seconds(),
         )
     return PhoenixConnector(
         name=name,

@@ -271,6 +271,34 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
     _run(work())
 
 
+@cli.command()
+def serve(
+    config: ConfigFile = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; as configured when not given.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+) -> None:
+    """Take webhooks that name traces for the next run; stays up until Ctrl-C."""
+    from enricher.review.serve import serve as listen
+    from enricher.settings import load
+    from enricher.store import Store
+
+    async def work() -> int:
+        settings = load(config)
+        section = settings.serve
+        async with await Store.open(settings.store) as store:
+            await listen(
+                store,
+                host=host or section.host,
+                port=section.port if port is None else port,
+                secret=section.secret,
+                body_limit=section.body_limit,
+                ready=lambda url: print(f"listening on {url}; Ctrl-C ends it", flush=True),
+            )
+        return DONE
+
+    _run(work())
+
+
 @prompts_cli.command("list")
 def prompts_list(config: ConfigFile = None, as_json: AsJson = False) -> None:
     """List prompt versions with their hashes."""

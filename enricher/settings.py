@@ -87,8 +87,19 @@ class LangSmithConnection(Section):
     review_queue: str | None = None
 
 
-Connection = Annotated[PhoenixConnection | LangSmithConnection, Field(discriminator="kind")]
-DEFAULT_CONNECTIONS: Mapping[str, PhoenixConnection | LangSmithConnection] = {
+class FilesConnection(Section):
+    """Exported traces in files, and annotations written beside them."""
+
+    kind: Literal["files"]
+    paths: tuple[str, ...]
+    output: Path = Path("annotations.jsonl")
+    project: str = "default"
+    settle: Duration = timedelta(seconds=30)
+    open_run: Duration = timedelta(minutes=15)
+
+
+Connection = Annotated[PhoenixConnection | LangSmithConnection | FilesConnection, Field(discriminator="kind")]
+DEFAULT_CONNECTIONS: Mapping[str, PhoenixConnection | LangSmithConnection | FilesConnection] = {
     "phoenix": PhoenixConnection(kind="phoenix")
 }
 
@@ -209,6 +220,16 @@ class OpenAISettings(Section):
     price_out: float = Field(default=0.0, ge=0)
 
 
+class Serve(Section):
+    """Where `enricher serve` listens, and the secret of its webhooks."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8330, ge=0, le=65535)
+    secret_env: str = "ENRICHER_SERVE_SECRET"
+    secret: SecretStr | None = None  # filled from the environment variable, never from the file
+    body_limit: int = Field(default=1_000_000, ge=1_000)
+
+
 class Settings(Section):
     """Everything that can be configured; `config/default.yaml` explains each key."""
 
@@ -218,6 +239,7 @@ class Settings(Section):
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
     report_url: str | None = None
+    serve: Serve = Serve()
     connections: dict[str, Connection] = Field(default_factory=lambda: dict(DEFAULT_CONNECTIONS))
     jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job()})
 
@@ -277,7 +299,7 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
             continue
         *parents, last = variable.removeprefix("ENRICHER_").lower().split("__")
         if (parents or [last])[0] not in Settings.model_fields:
-            continue  # other programs may use the prefix
+            continue  # secrets, and whatever else uses the prefix
         node = document
         for parent in parents:
             node = node.setdefault(parent, {})
@@ -305,7 +327,9 @@ def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Setting
         return section.model_copy(update={"api_key": SecretStr(value)}) if value else section
 
     connections = {name: secret(c) if hasattr(c, "api_key_env") else c for name, c in settings.connections.items()}
-    return settings.model_copy(update={"connections": connections, "openai": secret(settings.openai)})
+    webhooks = environment.get(settings.serve.secret_env)
+    serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
+    return settings.model_copy(update={"connections": connections, "openai": secret(settings.openai), "serve": serve})
 
 
 def _sentence(error: Any) -> str:
@@ -334,7 +358,7 @@ def _did_you_mean(word: str, known: Any) -> str:
 
 def _known_keys() -> set[str]:
     found: set[str] = set()
-    todo: list[type[BaseModel]] = [Settings, Job, Rule, ReportRule, SpanRule, Policy, Paths, *_connection_kinds()]
+    todo: list[type[BaseModel]] = [Settings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths, *_connection_kinds()]
     for section in todo:
         found |= set(section.model_fields)
     return found | set(OpenAISettings.model_fields)

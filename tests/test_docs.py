@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from enricher.settings import FilesConnection, LangSmithConnection
 from enricher.steps.rendering import NAMES
 from enricher.trace import RejectReason
 from enricher.verdict import AlignmentStatus, IssueType, QuoteCheck, Status
@@ -25,6 +26,12 @@ def test_the_reference_explains_each_status_reason_and_label(word):
 @pytest.mark.parametrize("name", [*NAMES, *(label for labels in NAMES.values() for label in labels)])
 def test_the_readme_names_each_annotation_and_label(name):
     assert f"`{name}`" in README
+
+
+@pytest.mark.parametrize("section", [LangSmithConnection, FilesConnection], ids=lambda section: section.__name__)
+def test_the_reference_explains_each_key_of_a_connection(section):
+    missing = [key for key in section.model_fields if key != "kind" and f"| `{key}` |" not in REFERENCE]
+    assert missing == []
 
 
 def test_the_readme_names_each_command():

@@ -20,6 +20,7 @@ from enricher.verdict import Annotation, Delivery
 _EARLIER = timedelta(hours=1)  # a run may start before its root when clocks differ
 _NO_FEEDBACK = "00000000-0000-0000-0000-000000000000"
 REVIEW_QUEUE = "trace-enricher"
+_CALL_FOR_REVIEW = "needs_review"  # the annotation by which people are asked, whatever its prefix
 REVIEW_INSTRUCTIONS = "Compare the answer with its context; the feedback on the run says where they part."
 
 
@@ -49,6 +50,7 @@ class LangSmithConnector:
         ingest_grace_s: float = 3600.0,
         extend_trace_retention: bool = False,
         max_value_bytes: int = 200_000,
+        review_queue: str | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         """Connect lazily: nothing is sent before the first call.
@@ -62,9 +64,11 @@ class LangSmithConnector:
             settle_s: a trace counts as running for so long after its root has ended.
             open_run_s: how long a run without an end, or without its parent, holds its trace back.
             ingest_grace_s: age of a trace up to which "run not found" means "not ingested yet".
+            review_queue: annotation queue that runs with a call for review are added to; None for none.
             extend_trace_retention: whether feedback upgrades a trace to the long retention, which is billed.
         """
         self.name = name
+        self._review_queue = review_queue
         self._api = LangSmithApi(
             base_url=base_url,
             api_key=api_key,
@@ -180,8 +184,22 @@ class LangSmithConnector:
         return filled
 
     async def annotate(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
-        """Write a batch of feedback; one Delivery each, in order."""
-        return await self._writer.annotate(annotations)
+        """Write a batch of feedback; one Delivery each, in order.
+
+        A call for review also puts its run into the review queue, if there is one; it counts as written only then.
+        """
+        deliveries = await self._writer.annotate(annotations)
+        if self._review_queue is None:
+            return deliveries
+        written = (DeliveryState.SENT, DeliveryState.CONFIRMED)
+        calls = [
+            annotation
+            for annotation, delivery in zip(annotations, deliveries, strict=True)
+            if annotation.name.endswith(_CALL_FOR_REVIEW) and delivery.state in written
+        ]
+        queued = await self.add_to_queue(calls, queue=self._review_queue) if calls else ()
+        failed = {delivery.key: delivery for delivery in queued if delivery.state not in written}
+        return [failed.get(delivery.key, delivery) for delivery in deliveries]
 
     async def confirm(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
         """Read written feedback back."""

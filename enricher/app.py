@@ -143,6 +143,7 @@ def _connector(name: str, section: Connection) -> Connector:
             ingest_grace_s=section.ingest_grace.total_seconds(),
             extend_trace_retention=section.extend_trace_retention,
             max_value_bytes=section.max_value_bytes,
+            review_queue=section.review_queue,
         )
     if isinstance(section, FilesConnection):
         return FilesConnector(

@@ -602,6 +602,22 @@ async def test_a_run_that_was_reviewed_is_not_queued_again(service, langsmith_pl
     assert len(items) == 1
 
 
+async def test_a_call_for_review_puts_its_run_into_the_queue_and_other_feedback_does_not(service, langsmith_platform):
+    connector = langsmith_platform.connector(review_queue="legal")
+    asked, other = langsmith_platform.trace(), langsmith_platform.trace()
+    batch = [
+        langsmith_platform.annotation(asked, name="rag_needs_review", label="policy", score=None),
+        langsmith_platform.annotation(other),
+    ]
+    try:
+        for _ in range(2):  # a repeat adds nothing
+            assert {one.state for one in await connector.annotate(batch)} <= {DeliveryState.SENT, DeliveryState.CONFIRMED}
+    finally:
+        await connector.aclose()
+    (queue,) = service.state.queues.values()
+    assert [item["run_id"] for item in service.state.queue_items[queue["id"]]] == ids(asked)
+
+
 # what goes wrong
 
 

@@ -15,7 +15,7 @@ from connectors.phoenix_spans import tree_order
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.seams import Health
 from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef
-from enricher.verdict import Annotation, Delivery
+from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _EARLIER = timedelta(hours=1)  # a run may start before its root when clocks differ
 _NO_FEEDBACK = "00000000-0000-0000-0000-000000000000"

@@ -611,7 +611,8 @@ async def test_a_call_for_review_puts_its_run_into_the_queue_and_other_feedback_
     ]
     try:
         for _ in range(2):  # a repeat adds nothing
-            assert {one.state for one in await connector.annotate(batch)} <= {DeliveryState.SENT, DeliveryState.CONFIRMED}
+            states = {one.state for one in await connector.annotate(batch)}
+            assert states <= {DeliveryState.SENT, DeliveryState.CONFIRMED}
     finally:
         await connector.aclose()
     (queue,) = service.state.queues.values()

@@ -13,7 +13,7 @@ from enricher.grounding.opposites import EXCLUDED
 from enricher.grounding.polarity import compare_marks
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence, Source
-from enricher.grounding.tokens import FULL, LIGHT, key_of
+from enricher.grounding.tokens import FULL, LIGHT, Token, key_of
 
 
 class Trouble(IntEnum):
@@ -230,9 +230,14 @@ def _rival(
 
 
 def _same_noun(quantity: Quantity, clause: Clause, other: Quantity, source: Source) -> bool:
-    left = [t.key for t in clause.tokens if t.start >= quantity.end and t.weight][:2]
-    right = [t.key for t in source.reading.tokens if t.start >= other.end and t.weight][:2]
+    left, right = _nouns_beside(quantity, clause.tokens), _nouns_beside(other, source.reading.tokens)
     return bool(set(left) & set(right)) or (not left and not right)
+
+
+def _nouns_beside(quantity: Quantity, tokens: Sequence[Token]) -> list[str]:
+    """Return what a bare number may count: the next two words with content, or the one before ("stars: 4.5")."""
+    before = [t.key for t in tokens if t.end <= quantity.start and t.weight][-1:]
+    return before + [t.key for t in tokens if t.start >= quantity.end and t.weight][:2]
 
 
 _LIMIT_WORDS = re.compile(

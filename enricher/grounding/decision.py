@@ -13,8 +13,9 @@ from enricher.grounding.entities import replaced_name, swapped_roles
 from enricher.grounding.limits import dropped_condition, mixes_clauses, widened_group
 from enricher.grounding.measures import Quantity
 from enricher.grounding.outcome import Decision, Question
+from enricher.grounding.polarity import Extent
 from enricher.grounding.reading import Clause, Reading
-from enricher.grounding.search import Evidence
+from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import FULL, LIGHT
 from enricher.verdict import AlignmentStatus, IssueType
 
@@ -104,7 +105,7 @@ def _weigh(
         best = _friendlier(best, alignments)
     weighed = _Weighed(clause, best, places=[best.place], missing=dict(best.missing), clashes=list(best.clashes))
     weighed.open_values = list(best.open_values)
-    _look_elsewhere(weighed, alignments, evidence, claim)
+    _look_elsewhere(weighed, alignments, evidence)
     weighed.share = _covered_share(weighed)
     return weighed
 
@@ -145,7 +146,7 @@ def _accept_derived(alignment: Alignment, clause: Clause, derived: Mapping[int, 
     alignment.value_share = 1.0
 
 
-def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Evidence, claim: Reading) -> None:
+def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Evidence) -> None:
     """Let other sentences that are tied to the first one supply what it lacks."""
     first = evidence.sources[weighed.places[0]]
     for other in sorted(alignments, key=lambda a: -a.rank):
@@ -157,17 +158,22 @@ def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Ev
             continue
         source = evidence.sources[other.place]
         gained = [key for key in weighed.missing if key not in other.missing and weighed.missing[key] >= LIGHT]
-        if gained and _are_tied(first.reading, source.reading, claim):
+        if gained and (_are_tied(first.reading, source.reading) or _is_one_record(first, source)):
             for key in gained:
                 del weighed.missing[key]
             weighed.places.append(other.place)
         supplied = [q for q in weighed.open_values if q not in other.open_values]
-        if supplied and (other.word_share >= 0.5 or _are_tied(first.reading, source.reading, claim)):
+        if supplied and (other.word_share >= 0.5 or _are_tied(first.reading, source.reading)):
             weighed.open_values = [q for q in weighed.open_values if q not in supplied]
             weighed.places.append(other.place)
 
 
-def _are_tied(first: Reading, second: Reading, claim: Reading) -> bool:
+def _is_one_record(first: Source, second: Source) -> bool:
+    """Tell whether two lines belong to one structured document, whose fields all speak of the same thing."""
+    return first.document is second.document and first.document.text.lstrip()[:1] in ("{", "[")
+
+
+def _are_tied(first: Reading, second: Reading) -> bool:
     """Tell whether two sentences can be read together: they share a word that says something."""
     return any(
         first.keys.get(key, 0.0) >= FULL and second.keys.get(key, 0.0) >= FULL
@@ -315,7 +321,7 @@ def _combine(
         ordered = [first, *(p for p in places if p != first)]
         text = "; ".join(dict.fromkeys(c.reason for c in contradicted))
         return Decision(AlignmentStatus.CONTRADICTED, IssueType.CONTRADICTED, text, ordered, share, True)
-    lacking = [part for part in weighed if part.share < SUPPORTED_SHARE]
+    lacking = [part for part in weighed if part.share < SUPPORTED_SHARE or _lacks_value(part, evidence)]
     softer = [c for c in clashes if c.trouble is not Trouble.CONTRADICTED]
     if share < FOREIGN_SHARE or _lacks_predicate(weighed, share):
         return _unsupported(claim, evidence, weighed, places, share)
@@ -329,6 +335,15 @@ def _combine(
         text = f"not in the documents: {spoken}" + _missing_words(lacking)
         return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
     return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, True)
+
+
+def _lacks_value(part: _Weighed, evidence: Evidence) -> bool:
+    """Tell whether a value has no support: however well the words fit, the statement is then not the documents'."""
+    speaks_of_all = any(evidence.sources[p].reading.marks.extent is Extent.ALL for p in part.places)
+    return any(
+        not q.is_weak and q.dimension != "ordinal" and not (speaks_of_all and q.dimension.startswith("label"))
+        for q in part.open_values
+    )
 
 
 def _lacks_predicate(weighed: list[_Weighed], share: float) -> bool:

@@ -35,7 +35,8 @@ _SCRIPTS = (
     ("th", re.compile("[\u0e00-\u0e7f]")),
 )
 _CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
-_BREAK = re.compile(r"[;:—–()\[\]|\n]|,\s|\s-\s")
+# A colon is no break: "Expiry: 2024-03-05" and a pair of JSON are one statement.
+_BREAK = re.compile(r"[;—–()\[\]|\n]|,(?=[\s\"'{])|\s-\s")
 _CONJUNCTIONS = frozenset(
     map(
         fold,
@@ -66,9 +67,8 @@ class Clause:
         self.tokens = tokens
         self._plain = plain  # the tokens outside of values
         self.quantities = quantities
-        self.start, self.end = (
-            (tokens[0].start, tokens[-1].end) if tokens else (quantities[0].start, quantities[-1].end)
-        )
+        ends = tokens or quantities
+        self.start, self.end = ends[0].start, ends[-1].end
         if quantities and tokens:
             self.start, self.end = min(self.start, quantities[0].start), max(self.end, quantities[-1].end)
         self.text = text[self.start : self.end]

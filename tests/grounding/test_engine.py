@@ -738,3 +738,16 @@ def test_any_item_is_judged_with_exact_quotes_and_offsets(question, documents, a
 def test_a_copied_answer_is_fully_supported(sentences):
     text = " ".join(sentences)
     assert {label[0] for label in labels(ground(split("?", [text], text)))} == {"FULLY_SUPPORTED"}
+
+
+def test_the_fields_of_a_record_are_read_together():
+    record = '{\n  "name": "Cafe Roma",\n  "stars": 4.5,\n  "WiFi": "free"\n}'
+    assert labels(ground(split("?", [record], "Cafe Roma has 4.5 stars.")))[0][0] == "FULLY_SUPPORTED"
+    assert labels(ground(split("?", [record], "Cafe Roma offers free WiFi.")))[0][0] == "FULLY_SUPPORTED"
+    assert labels(ground(split("?", [record], "Cafe Roma has 3.5 stars.")))[0][0] != "FULLY_SUPPORTED"
+
+
+def test_a_sentence_with_a_value_that_no_document_holds_is_never_fully_supported():
+    documents = ["The large northern hall of the old museum was restored by local volunteers."]
+    grounding = ground(split("?", documents, documents[0].replace("by local", "in 1987 by local")))
+    assert labels(grounding) == [["PARTIALLY_SUPPORTED", "ADDED"]]

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _PAGE = 100  # traces pulled together
-_MOST_ATTEMPTS = 5  # runs that take up a trace whose judge is unavailable
+_MOST_ATTEMPTS = 10  # runs that take up a trace whose judge is unavailable
 _LONGEST_WAIT_S = 120.0  # a platform that asks for more is asked again sooner; then its traces stay due
 # The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
 _TRANSIENT = {Status.JUDGE_UNAVAILABLE, Status.BUDGET_EXCEEDED}
@@ -77,6 +77,7 @@ class Run:
         )
         self._counts = Counts()
         self._shown: list[Judgement] = []
+        self._named: set[TraceId] | None = None  # traces asked for by name; the leftovers of others wait
         self._run_id = ""
         self._started = store.clock()
         self._has_outage = False
@@ -174,6 +175,7 @@ class Run:
                 reached.append(
                     Watermark(connection=self._plan.connector.name, rule=rule.name, reached=choice.reached)
                 )  # fmt: skip
+        self._named = seen if self._request.trace_ids else None
         return reached
 
     async def _ask(self, rule: Rule) -> Choice:
@@ -216,7 +218,9 @@ class Run:
         """Yield the due traces, pulled page by page; reported ones first."""
         left = self._request.limit
         while not self._stop.is_set() and left != 0:
-            page = await self._store.take_due(self._plan.name, self._run_id, min(_PAGE, left or _PAGE))
+            page = await self._store.take_due(
+                self._plan.name, self._run_id, min(_PAGE, left or _PAGE), only=self._named
+            )  # fmt: skip
             if not page:
                 return
             left = None if left is None else left - len(page)

@@ -302,7 +302,9 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
             continue  # secrets, and whatever else uses the prefix
         node = document
         for parent in parents:
-            node = node.setdefault(parent, {})
+            if not isinstance(node.get(parent), dict):
+                node[parent] = {}  # absent, or left empty in the file
+            node = node[parent]
         node[last] = yaml.safe_load(text)
 
 

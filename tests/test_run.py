@@ -248,6 +248,15 @@ async def test_a_named_trace_is_judged_and_shown_whatever_its_age(world):
     assert result.report.scored == 1
 
 
+async def test_asking_for_one_trace_leaves_what_else_is_due_alone(world):
+    for number in range(3):
+        world.platform.add(f"t{number}")
+    await world.run(limit=1)
+    result = await world.run(trace_ids=("t2",))
+    assert [j.verdict.trace_id for j in result.shown] == ["t2"]
+    assert len(world.judge.judged) == 2
+
+
 async def test_a_named_trace_is_judged_again_only_by_another_judge_version(world):
     world.platform.add("t1")
     await world.run()

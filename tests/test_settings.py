@@ -54,6 +54,11 @@ def test_the_environment_overrides_the_file(tmp_path):
     assert settings.openai.model == "m"
 
 
+def test_a_section_left_empty_in_the_file_can_be_filled_from_the_environment(tmp_path):
+    settings = load(_written(tmp_path, "engine: openai\nopenai:\n"), {"ENRICHER_OPENAI__MODEL": "m"})
+    assert settings.openai.model == "m"
+
+
 def test_all_problems_are_reported_together_with_suggestions(tmp_path):
     path = _written(
         tmp_path,

@@ -28,6 +28,8 @@ _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", r
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
 _FIRST_YEAR = 1000  # a number of years so high is a year
+_OPENING = re.compile(r"\s*\(\s*")
+_CLOSING = re.compile(r"\s*\)")
 _NUMBER_WORDS = word_set(
     """zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one a dozen zwei drei
@@ -57,7 +59,7 @@ def find_quantities(
     if not text.isascii():
         _add(found, _unspaced(text))
     found.sort(key=lambda quantity: quantity.start)
-    return tuple(_ranged(text, found))
+    return tuple(_ranged(text, _said_twice(text, found)))
 
 
 def _add(found: list[Quantity], new: list[Quantity]) -> None:
@@ -163,6 +165,24 @@ def _unspaced(text: str) -> list[Quantity]:
             continue
         found.append(read_value(text, match.start(), match.end(1), (read_cjk(match[1]),), 0.0))
     return found
+
+
+def _said_twice(text: str, found: list[Quantity]) -> list[Quantity]:
+    """Join a value with its repetition in parentheses, as contracts write: sixty (60) days, 30 (thirty) days."""
+    joined: list[Quantity] = []
+    for quantity in found:
+        closing = _CLOSING.match(text, quantity.end)
+        if not (joined and closing and _OPENING.fullmatch(text, joined[-1].end, quantity.start)):
+            joined.append(quantity)
+            continue
+        first = joined[-1]
+        if not set(first.values) & set(quantity.values) or quantity.unit is not None:
+            joined.append(quantity)
+        elif first.unit is None:
+            joined[-1] = read_value(text, first.start, closing.end(), first.values, 0.0)
+        else:
+            joined[-1] = replace(first, end=closing.end(), text=text[first.start : closing.end()])
+    return joined
 
 
 def _ranged(text: str, found: list[Quantity]) -> list[Quantity]:

@@ -1,6 +1,6 @@
 """Keep which traces a job has chosen, hand them out once a run, and give up those that never end."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -43,11 +43,14 @@ def take_in(connection: Connection, job: str, chosen: Iterable[TraceRef], again:
     return Intake(new=len(added), again=reopened, known=len(merged) - len(added) - reopened)
 
 
-def take_due(connection: Connection, job: str, run_id: str, limit: int, now: datetime) -> list[Taken]:
+def take_due(
+    connection: Connection, job: str, run_id: str, limit: int, only: Collection[str] | None, now: datetime
+) -> list[Taken]:
     """Hand the next open traces to a run, reported ones first; each trace once a run, whatever becomes of it."""
+    named = () if only is None else (refs.c.trace_id.in_(only),)
     query = (
         select(refs)
-        .where(refs.c.job == job, REF_IS_OPEN, or_(refs.c.run_id.is_(None), refs.c.run_id != run_id))
+        .where(refs.c.job == job, REF_IS_OPEN, or_(refs.c.run_id.is_(None), refs.c.run_id != run_id), *named)
         .order_by(refs.c.priority, refs.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -179,12 +179,15 @@ class Store:
             await self._writer.write(lambda c: intake.drop_hints(c, [hint.id for hint in hints]))
         return total
 
-    async def take_due(self, job: str, run_id: str, limit: int = 100) -> list[Taken]:
+    async def take_due(
+        self, job: str, run_id: str, limit: int = 100, *, only: Collection[str] | None = None
+    ) -> list[Taken]:
         """Return the next open traces for a run, reported ones first, earlier leftovers included; [] at the end.
 
-        Each is handed out once a run. What the run leaves DUE or DEFERRED is handed out to the next one.
+        Each is handed out once a run. What the run leaves DUE or DEFERRED is handed out to the next one. With `only`,
+        no other trace ids are handed out.
         """
-        return await self._writer.write(lambda c: intake.take_due(c, job, run_id, limit, self.clock()))
+        return await self._writer.write(lambda c: intake.take_due(c, job, run_id, limit, only, self.clock()))
 
     async def give_up_deferred(self, job: str, run_id: str, *, first_seen_before: datetime) -> list[TraceRef]:
         """Reject, as still_running, deferred traces first seen before a moment; return them for the log."""

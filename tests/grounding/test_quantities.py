@@ -140,3 +140,15 @@ def test_a_whole_number_is_read_the_same_with_and_without_separators(number):
     assert float(number) in plain.values
     assert float(number) in grouped.values
     assert float(number) in only(f"{number:,} EUR".replace(",", "."), decimal_comma=True).values
+
+
+@pytest.mark.parametrize(
+    "text", ["sixty (60) days", "60 (sixty) days", "sixty ( 60 ) days' prior notice", "not less than sixty (60) days"]
+)
+def test_a_number_and_its_repetition_in_parentheses_are_one_value(text):
+    value = only(text)
+    assert (value.dimension, value.values) == ("duration", (60.0,))
+
+
+def test_different_numbers_side_by_side_stay_two_values():
+    assert len(found("sixty (61) days")) == 2

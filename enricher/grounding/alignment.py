@@ -77,7 +77,9 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
         covered += worth * credit
         if not credit:
             found.missing[key] = worth
-    other, shared = _counterpart(clause, source, evidence)
+    # Most sentences share too little for a comparison clause by clause, which is the dear part.
+    is_close = covered >= _ALIGNED_SHARE * weight or any(k in EXCLUDED or evidence.opposites(k) for k in found.missing)
+    other, shared = _counterpart(clause, source, evidence) if is_close else (None, 0.0)
     resolved = _resolve_opposites(clause, source, other, evidence, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0

@@ -360,10 +360,10 @@ def _did_you_mean(word: str, known: Any) -> str:
 
 def _known_keys() -> set[str]:
     found: set[str] = set()
-    todo: list[type[BaseModel]] = [Settings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths, *_connection_kinds()]
+    todo = (Settings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths, OpenAISettings, *_connection_kinds())
     for section in todo:
         found |= set(section.model_fields)
-    return found | set(OpenAISettings.model_fields)
+    return found
 
 
 def _connection_kinds() -> tuple[type[BaseModel], ...]:

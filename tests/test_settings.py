@@ -128,4 +128,3 @@ def test_durations_are_read(tmp_path):
 def test_two_rules_of_one_name_are_refused(tmp_path):
     with pytest.raises(SetupError, match="two rules have the same name"):
         load(_written(tmp_path, "jobs: {n: {rules: [{name: s}, {name: s}]}}\n"), {})
-

@@ -360,8 +360,8 @@ def _did_you_mean(word: str, known: Any) -> str:
 
 def _known_keys() -> set[str]:
     found: set[str] = set()
-    todo = (Settings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths, OpenAISettings, *_connection_kinds())
-    for section in todo:
+    ours: tuple[type[Section], ...] = (Settings, OpenAISettings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths)
+    for section in (*ours, *_connection_kinds()):
         found |= set(section.model_fields)
     return found
 

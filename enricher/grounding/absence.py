@@ -141,7 +141,7 @@ def find_answer(question: Reading, evidence: Evidence) -> int | None:
     """Return the sentence that answers a question, if one holds its words and the kind of thing it asks for."""
     keys = {key: weight for key, weight in question.keys.items() if weight >= FULL}
     place, share = _best_place(keys, evidence)
-    if place is None or share < _ANSWERED:
+    if place is None or share < _ANSWERED or place in evidence.headings:
         return None
     source = evidence.sources[place].reading
     if _AMOUNT.search(question.text):

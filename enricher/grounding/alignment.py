@@ -10,8 +10,9 @@ from enricher.grounding.comparison import Comparison, Likeness, compare
 from enricher.grounding.entities import crossed_relation
 from enricher.grounding.measures import Quantity
 from enricher.grounding.opposites import EXCLUDED
-from enricher.grounding.polarity import compare_marks
+from enricher.grounding.polarity import Force, compare_marks
 from enricher.grounding.reading import Clause, Reading
+from enricher.grounding.scope import is_other_period, is_period, other_scope, period_of
 from enricher.grounding.search import Evidence, Source
 from enricher.grounding.tokens import FULL, LIGHT, Token, key_of
 
@@ -44,6 +45,7 @@ class Alignment:
     missing: dict[str, float] = field(default_factory=dict)  # keys the sentence lacks
     open_values: list[Quantity] = field(default_factory=list)  # values the sentence neither holds nor denies
     clashes: list[Clash] = field(default_factory=list)
+    is_elsewhere: bool = False  # the sentence belongs to another version than the claim speaks of
 
     @property
     def worst(self) -> int:
@@ -62,6 +64,8 @@ _CLOSE_CONTEXT = 0.75
 _ALIGNED_SHARE = 0.65
 _TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
 _EXCEPTIONS = frozenset({"except", "excluding", "unless", "ausser", "sauf", "salvo", "excepto"})
+# They open an aside: "all settings, including the password, are erased" says of the password that it is erased.
+_ASIDES = frozenset({"including", "included", "especially", "particularly", "einschließlich", "inklusive", "incluido"})
 _PERMISSION = frozenset({key_of("allow"), key_of("prohibit")})
 
 
@@ -77,6 +81,9 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
         covered += worth * credit
         if not credit:
             found.missing[key] = worth
+    if source.heading is not None and (named := other_scope(claim, source.heading)):
+        found.is_elsewhere = True
+        found.clashes.append(Clash(Trouble.DISTORTED, _says(named[0], source, named[1]), place))
     # Most sentences share too little for a comparison clause by clause, which is the dear part.
     is_close = covered >= _ALIGNED_SHARE * weight or any(k in EXCLUDED or evidence.opposites(k) for k in found.missing)
     other, shared = _counterpart(clause, source, evidence) if is_close else (None, 0.0)
@@ -141,15 +148,23 @@ def _align_values(
     taken: set[int] = set()
     matched = 0
     pending: list[Quantity] = []
+    above = [] if source.heading is None else [q for q in source.heading.quantities if q.dimension == "date"]
     for quantity in clause.quantities:
+        if above and quantity.dimension == "date" and _is_named_above(quantity, above, offered):
+            matched += 1
+            continue
+        if above and is_other_period(period_of(quantity, claim), offered, source.heading):
+            found.open_values.append(quantity)
+            continue
         best, comparison = _closest(quantity, offered, clause, source)
         if best is None or comparison.likeness <= Likeness.DIFFERENT:
             pending.append(quantity)
             continue
         taken.add(best)
         matched += 1
-        if comparison.likeness is Likeness.DISTORTED and not _is_limit_elsewhere(
-            clause, source, quantity, offered[best]
+        if comparison.likeness is Likeness.DISTORTED and not (
+            _is_limit_elsewhere(clause, source, quantity, offered[best])
+            or _is_notice(quantity, claim, offered[best], source)
         ):
             reason = f"{_says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
             found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
@@ -167,6 +182,13 @@ def _align_values(
         text = _says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
         found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     found.value_share = matched / len(clause.quantities)
+
+
+def _is_named_above(claimed: Quantity, above: Sequence[Quantity], offered: Sequence[Quantity]) -> bool:
+    """Tell whether the heading gives the date, and the sentence itself no other."""
+    if any(compare(claimed, other).likeness > Likeness.UNRELATED for other in offered if is_period(other)):
+        return False
+    return any(compare(claimed, other).likeness is Likeness.SAME for other in above)
 
 
 def _is_held(quantity: Quantity, claim: Reading, evidence: Evidence) -> bool:
@@ -259,6 +281,20 @@ def _is_limit_elsewhere(clause: Clause, source: Source, claimed: Quantity, held:
     return bool(_LIMIT_WORDS.search(clause.text) and _LIMIT_WORDS.search(source.text))
 
 
+_NOTICE = re.compile(
+    r"['’]?\s*(?:(?:of|prior|advance|written|formal|reasonable)\s+)*(?:notice|notification|warning)\b|\s+(?:in\s+advance|ahead|"
+    r"beforehand|im\s+voraus|vorher)\b",
+    re.I,
+)
+
+
+def _is_notice(claimed: Quantity, claim: Reading, held: Quantity, source: Source) -> bool:
+    """Tell whether both give the length of a notice, which is a minimum whether or not "at least" is said."""
+    if {claimed.bound, held.bound} != {Bound.EXACT, Bound.AT_LEAST}:
+        return False
+    return bool(_NOTICE.match(claim.text, claimed.end) and _NOTICE.match(source.reading.text, held.end))
+
+
 def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
     """Compare what the clause asserts with its counterpart in the sentence."""
     if crossed := crossed_relation(clause.tokens, source.reading.tokens):
@@ -270,7 +306,10 @@ def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment
     if reason := _polarity_clash(clause, other, opposites):
         found.clashes.append(Clash(Trouble.CONTRADICTED, f"{reason} ({source.document.id})", found.place))
         return
-    for reason in compare_marks(clause.marks, other.marks):
+    claimed = clause.marks
+    if other.marks.is_possible and any(q.bound in (Bound.AT_MOST, Bound.WITHIN) for q in clause.quantities):
+        claimed = claimed._replace(force=max(Force.MAY, claimed.force))  # "up to three" leaves as much open as "may"
+    for reason in compare_marks(claimed, other.marks):
         found.clashes.append(Clash(Trouble.DISTORTED, f"{reason} ({source.document.id})", found.place))
     if other.marks.is_exclusive != clause.marks.is_exclusive and not clause.quantities:
         trouble, reason = (
@@ -324,4 +363,6 @@ def _counterpart(clause: Clause, source: Source, evidence: Evidence) -> tuple[Cl
                 shared += keys[key]
         if shared > most:
             best, most = other, shared
+    if best is not None and best.tokens and best.tokens[0].word in _ASIDES and len(source.reading.clauses) > 1:
+        return source.reading.whole, most  # what is said of an aside is said outside of it
     return best, most

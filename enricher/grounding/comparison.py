@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from enricher.grounding.bounds import Bound
 from enricher.grounding.dates import DateMatch, match_dates, same_time
-from enricher.grounding.measures import Quantity
+from enricher.grounding.measures import FIRST, Quantity
 from enricher.grounding.units import ALTERNATIVE_CURRENCIES, MONTHS_TO_DAYS
 
 
@@ -36,6 +36,7 @@ _LOOSE_MONTHS_SHARE = 0.045
 _FAR = 60.0
 _CLOSE_SHARE = 0.15
 _UPPER = (Bound.AT_MOST, Bound.LESS_THAN, Bound.WITHIN)
+_LIMITS = {Bound.AT_MOST, Bound.AT_LEAST}
 _LOWER = (Bound.AT_LEAST, Bound.MORE_THAN)
 
 
@@ -45,8 +46,10 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
         return _compare_dates(claimed, evidence)
     if claimed.dimension == "time" or evidence.dimension == "time":
         return _compare_times(claimed, evidence)
+    if (claimed.detail == FIRST) != (evidence.detail == FIRST) and {claimed.bound, evidence.bound} & _LIMITS:
+        return _UNRELATED  # "the first two days" is a part of "up to three days"
     if claimed.dimension == evidence.dimension:
-        if claimed.detail and evidence.detail and claimed.detail != evidence.detail:
+        if FIRST not in (claimed.detail, evidence.detail) and _is_other_detail(claimed, evidence):
             is_label = claimed.dimension.startswith("label")
             return Comparison(
                 Likeness.DIFFERENT, "another subdivision" if is_label else "the rate refers to another period"
@@ -55,6 +58,10 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
         is_far = claimed.dimension in ("duration", "months") and not _same_order(claimed, evidence, 1.0)
         return _UNRELATED if is_far and outcome.likeness is Likeness.DIFFERENT else outcome
     return _compare_across(claimed, evidence)
+
+
+def _is_other_detail(claimed: Quantity, evidence: Quantity) -> bool:
+    return bool(claimed.detail and evidence.detail) and claimed.detail != evidence.detail
 
 
 def _share(claimed: Quantity, evidence: Quantity) -> float:

@@ -13,6 +13,7 @@ class Date(NamedTuple):
     year: int | None
     month: int | None
     day: int | None
+    quarter: int | None = None
 
 
 class FoundDate(NamedTuple):
@@ -90,6 +91,26 @@ _BEFORE_MONTH = re.compile(
     re.I,
 )
 
+_COUNTED = {
+    "first": 1, "1st": 1, "erstes": 1, "ersten": 1, "premier": 1, "second": 2, "2nd": 2, "zweites": 2, "zweiten": 2,
+    "deuxieme": 2, "third": 3, "3rd": 3, "drittes": 3, "dritten": 3, "troisieme": 3, "fourth": 4, "4th": 4,
+    "viertes": 4, "vierten": 4, "quatrieme": 4,
+}  # fmt: skip
+_QUARTER = re.compile(
+    rf"""(?<![\w.])(?:
+      (?:(?:FY|fiscal(?:\s+year)?)?[\s-]?(?P<year0>{_YEAR})[\s-]{{1,3}})?[QT](?P<number>[1-4])(?![\w.:]\w|\w|:)
+        (?:[\s,'’-]{{0,2}}(?:of\s+)?(?:FY|fiscal(?:\s+year)?)?[\s-]?(?P<year1>{_YEAR})(?!\d))?
+    | (?:(?P<name>first|second|third|fourth|[1-4](?:st|nd|rd|th)|erstes|ersten|zweites|zweiten|drittes|dritten|viertes|
+        vierten|premier|deuxième|troisième|quatrième)\s+|(?P<dotted>[1-4])\.\s*)(?:(?:fiscal|calendar)\s+)?
+        (?:quarter|quartal|trimestre)\b(?:\s+(?:of|de|des)(?:\s+(?:the|l['’]))?)?
+        (?:\s+(?:(?:fiscal|calendar)\s+)?(?:year\s+)?(?P<year2>{_YEAR})(?!\d))?
+    | (?:quarter|(?:three|3)[\s-]months?(?:\s+period)?)\s+(?:that\s+)?end(?:ed|ing|s)\s+(?:on\s+)?
+        (?:(?P<month>{_MONTH})\s+\d{{1,2}}|\d{{1,2}}\s+(?P<month2>{_MONTH}))(?:,?\s*(?P<year3>{_YEAR})(?!\d))?
+    )""",
+    re.X | re.I,
+)
+_QUARTER_HINT = re.compile(r"\b[QT][1-4]\b|quarter|quartal|trimestre|three[\s-]month", re.I)
+
 _CLOCK = re.compile(
     r"(?<![\d.,:])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))(?::[0-5]\d)?(?![\d:])(?:\s*(?P<half>[ap])\.?\s?m\b\.?)?(?P<uhr>\s*uhr\b)?"
     r"|(?<![\d.,:])(1[0-2]|0?[1-9])\s*(?P<half2>[ap])\.?\s?m\b\.?"
@@ -112,6 +133,9 @@ _DAY = 24 * 60
 def find_dates(text: str, *, names_month: bool = True) -> list[FoundDate]:
     """Return the dates of a text in order; `names_month=False` saves looking for named months."""
     found: list[FoundDate] = []
+    if _QUARTER_HINT.search(text):
+        for match in _QUARTER.finditer(text):
+            _keep(found, match, (_quarter_reading(match),))
     if _NUMERIC_HINT.search(text):
         for match in _ISO.finditer(text):
             _keep(found, match, (Date(int(match[1]), int(match[3]), int(match[4])),))
@@ -144,6 +168,16 @@ def _numeric_readings(first: int, second: int, year: str, mark: str) -> tuple[Da
     day_first = (Date(full, second, first),) if 1 <= second <= 12 and 1 <= first <= 31 else ()
     month_first = (Date(full, first, second),) if 1 <= first <= 12 and 1 <= second <= 31 and mark != "." else ()
     return day_first if first == second else day_first + month_first
+
+
+def _quarter_reading(match: re.Match[str]) -> Date:
+    """Read "Q2 2025", "second quarter of 2025" and "quarter ended June 30, 2025" as the same three months."""
+    year = match["year0"] or match["year1"] or match["year2"] or match["year3"]
+    if month := match["month"] or match["month2"]:
+        number = (_MONTH_NUMBER[fold(month)] + 2) // 3
+    else:
+        number = int(match["number"] or match["dotted"] or _COUNTED[fold(match["name"])])
+    return Date(int(year) if year else None, None, None, number)
 
 
 def _named_reading(text: str, match: re.Match[str]) -> tuple[Date, ...]:
@@ -206,6 +240,12 @@ def match_dates(claimed: tuple[Date, ...], evidence: tuple[Date, ...]) -> DateMa
 
 def _match(claimed: Date, evidence: Date) -> DateMatch:
     shared = False
+    if claimed.quarter and evidence.month:
+        # A day is no quarter, but it tells which one is meant.
+        evidence = Date(evidence.year, None, None, (evidence.month + 2) // 3)
+    elif evidence.quarter and claimed.month and (claimed.month + 2) // 3 == evidence.quarter:
+        evidence = evidence._replace(quarter=None)
+        shared = True
     for left, right in zip(claimed, evidence, strict=True):
         if left is not None and right is not None:
             if left != right:

@@ -25,6 +25,7 @@ _CANDIDATES = 5
 _FOR_CLAUSE = 2
 _CLOSE_LOOKS = 3
 _WORTH_A_LOOK = 0.5  # of the words that the best sentence holds
+_SPEAKS_OF_IT = 0.4  # of a clause's words; such a sentence of the right version makes those of others irrelevant
 _NEARLY = 0.12  # a sentence that covers only so much less serves as well
 _SUM_CUE = re.compile(
     r"\b(?:total|totals|sum|altogether|together|combined|overall|in\s+all|insgesamt|zusammen|gesamt|summe|au\s+total|en\s+total|"
@@ -99,6 +100,8 @@ def _weigh(
     alignments = [align(clause, claim, evidence, place) for place in places]
     for alignment in alignments:
         _accept_derived(alignment, clause, derived)
+    if any(not a.is_elsewhere and a.word_share >= _SPEAKS_OF_IT for a in alignments):
+        alignments = [a for a in alignments if not a.is_elsewhere]
     order = {place: index for index, place in enumerate(candidates)}
     best = max(alignments, key=lambda a: (a.rank + _bonus(a, order), -a.place))
     if best.clashes:

@@ -9,12 +9,13 @@ from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.probability import faithful_probability, read_signals, segment_probability
 from enricher.grounding.reading import Reading, read
+from enricher.grounding.scope import is_clause
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import FULL
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
 
-VERSION = "grounding-1"  # raised whenever the same item may be judged otherwise
+VERSION = "grounding-2"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
@@ -109,6 +110,8 @@ def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Que
             return asked if is_yes else _denied(asked)
     if len(reading.tokens) > _SHORT or question.keys & reading.all_keys or not reading.weight:
         return None
+    if is_clause(reading):
+        return None
     own = decide(reading, evidence)
     if own.status in (AlignmentStatus.UNSUPPORTED, AlignmentStatus.CONTRADICTED):
         return own
@@ -116,7 +119,7 @@ def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Que
     if whole.status is AlignmentStatus.CONTRADICTED or whole.share < _READ_TOGETHER:
         if whole.status is not AlignmentStatus.CONTRADICTED:
             whole.status, whole.issue = AlignmentStatus.UNSUPPORTED, IssueType.ADDED
-            whole.explanation = whole.explanation or "the documents don't say this of what was asked"
+            whole.explanation = "the documents don't say this of what was asked"
         return whole
     return own
 

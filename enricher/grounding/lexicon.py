@@ -11,6 +11,7 @@ buy purchase bought acquire acquisition kaufen kauf gekauft erwerben erwerb ache
 sell sold sale verkaufen verkauf vendre vente vendu vender venta vendita
 cost price fee charge charges tariff preis kosten kostet gebühr gebühren entgelt prix coût coûter tarif frais precio
   costo coste costar tarifa prezzo costare
+once einmalig einmal
 pay paid payment zahlen bezahlen zahlung bezahlt payer paiement payé pagar pago pagamento pagare
 free gratis kostenlos kostenfrei unentgeltlich gratuit gratuitement gratuito complimentary
 allow permit allowed permission erlaubt erlauben gestattet zulässig zugelassen autorisé permis permettre permitido
@@ -302,6 +303,8 @@ reach-out contact kontakt kontaktieren contacter contact contactar contacto cont
 OPPOSITES = """
 open close
 allow prohibit
+store remove
+store lose
 increase decrease
 buy sell
 accept reject
@@ -422,6 +425,8 @@ estas ese esa que quien cual cuando donde como más menos muy puede pueden il lo
 su tra fra nel nella dei delle degli al alla che chi come più meno può o os um uma e mas não é são foi com por para
 em no na nos nas do da dos das ao se seu sua que como mais pode de het een en of maar niet is zijn was met van voor
 op aan bij uit om te naar door als dat die dit er kan
+من على في الى عن ان هذا هذه ذلك تلك التي الذي هو هي و او ثم مع كل لا ما لم لن قد كان كانت يكون تكون بين عند بعد قبل
+حتى اذا كما لكن ايضا اي له لها لهم به بها فيه فيها عليه عليها
 """
 
 # Words that shape a sentence and say little: they count for less when the evidence lacks them.
@@ -468,6 +473,8 @@ log in=login
 go up=increase
 go down=decrease
 free charge=free
+one time=once
+one off=once
 """
 
 # Past forms that a stemmer doesn't reach.

@@ -76,6 +76,10 @@ _RATE = re.compile(
     re.I,
 )
 _OF_AGE = re.compile(r"\s+(?:old|of\s+age)\b")
+_NO_ADJECTIVES = frozenset({"of", "or", "and", "to", "in", "per", "for", "a", "an", "the", "by", "on", "at", "x"})
+_SHORTEST_UNIT = 3
+_FIRST = re.compile(r"\b(?:first|last|initial|final|ersten|letzten|premiers|primeros|primi)\s+$", re.I)
+FIRST = "first"  # the detail of a value that counts off a part: "the first two days"
 _CURRENCY_REACH, _LABEL_REACH = 6, 16  # characters before a number
 
 
@@ -135,13 +139,17 @@ def measured(
         start=start,
         end=end,
         text=text[start:end],
-        detail=key_of(rate["period"] or rate["every"].removesuffix("ly")) if rate else "",
+        detail=key_of(rate["period"] or rate["every"].removesuffix("ly")) if rate else _part(text, start),
         dimension=unit.dimension if unit else "count",
         values=tuple(value * factor + offset for value in values),
         unit=unit,
         bound=bound,
         precision=precision * factor,
     )
+
+
+def _part(text: str, start: int) -> str:
+    return FIRST if _FIRST.search(text[max(0, start - _LABEL_REACH) : start]) else ""
 
 
 def _scale_after(text: str, end: int) -> tuple[int, int]:
@@ -174,13 +182,21 @@ def unit_after(text: str, end: int) -> tuple[Unit | None, int]:
         if not following:
             break
         phrase, stop = f"{phrase} {following[1]}", following.end()
-        if unit := find_unit(phrase.lower()):
+        if unit := find_unit(phrase.lower()) or _described(spelling, following[1]):
             best = (unit, stop)
     if best[0] is None:
         return None, end
     if text[best[1] - 1] == "." and best[0].name != "in.":
         return best[0], best[1] - 1
     return best
+
+
+def _described(adjective: str, word: str) -> Unit | None:
+    """Return the unit of time that a word names after an adjective: "two remote days", "three long years"."""
+    if not adjective.islower() or adjective.endswith("s") or adjective in _NO_ADJECTIVES or not word.endswith("s"):
+        return None
+    unit = find_unit(word)
+    return unit if unit and unit.dimension in ("duration", "months") and len(word) > _SHORTEST_UNIT else None
 
 
 def _label(before: str) -> str | None:

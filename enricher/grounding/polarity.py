@@ -67,6 +67,8 @@ _AFTER_BOUND_NEGATION = _set(
     """only more less later earlier greater fewer longer sooner older younger higher lower exceed exceeding just merely
     doubt mehr weniger nur"""
 )
+_COMPARATIVES = _set("more greater higher longer later older less fewer lower earlier younger sooner shorter")
+_LIMIT_REACH = 6  # words from a negation to the "than" of its bound
 _UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
 _IMPLICIT = _set(
     """refuse refused refuses refusing fail failed fails failing deny denied denies reject rejected rejects decline
@@ -134,7 +136,7 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
     """Read the marks of a clause from its tokens; `text` is looked at for scripts without spaces."""
     words = [token.word for token in tokens]
     present = set(words)
-    places = _negation_places(words) if present & _ANY_NEGATION else []
+    places = _negation_places(tokens, words) if present & _ANY_NEGATION else []
     is_negated = len(places) % 2 == 1
     if not is_negated and text and not text.isascii():
         is_negated = sum(text.count(mark) for mark in _UNSPACED_NEGATIONS) % 2 == 1
@@ -157,15 +159,25 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
 _EXTENT_WORDS = frozenset(_EXTENTS)
 
 
-def _negation_places(words: Sequence[str]) -> list[int]:
+def _negation_places(tokens: Sequence[Token], words: Sequence[str]) -> list[int]:
     places = []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        if following in _AFTER_BOUND_NEGATION:
+        if following in _AFTER_BOUND_NEGATION or (word in _ENGLISH_NEGATIONS and _limits_a_number(tokens, index)):
             continue
         if word in _NEGATIONS or (word in _AMBIGUOUS_NEGATIONS and following and not following.isdigit()):
             places.append(index)
     return places
+
+
+def _limits_a_number(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether a negation belongs to a bound: "do not take more than 3 tablets" sets a limit and denies nothing."""
+    for place in range(index + 1, min(index + _LIMIT_REACH, len(tokens))):
+        if tokens[place].word == "than" and tokens[place - 1].word in _COMPARATIVES:
+            following = tokens[place + 1] if place + 1 < len(tokens) else None
+            # A clause is read without its values, which leaves a gap where the number stood.
+            return following is None or following.word[:1].isdigit() or following.start > tokens[place].end + 3
+    return False
 
 
 def _denied(tokens: Sequence[Token], places: Sequence[int]) -> frozenset[str]:

@@ -27,6 +27,7 @@ _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
+_QUARTERS = frozenset({"quarter", "quartal", "trimestre"})
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
@@ -47,7 +48,7 @@ def find_quantities(
     has_digit = bool(_DIGIT.search(text))
     found: list[Quantity] = []
     names_month = not MONTH_NAMES.isdisjoint(words)
-    if has_digit or names_month:
+    if has_digit or names_month or not words.isdisjoint(_QUARTERS):
         _add(found, _dates(text, names_month=names_month))
     if has_digit or not words.isdisjoint(("noon", "midday", "midnight")):
         _add(found, _times(text))

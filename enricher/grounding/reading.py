@@ -123,6 +123,12 @@ class Reading:
         return tuple(_clauses(self.text, self.tokens, self.quantities, self._in_values))
 
     @cached_property
+    def whole(self) -> Clause:
+        """Return the sentence as one clause."""
+        plain = tuple(t for t in self.tokens if t.start not in self._in_values)
+        return Clause(self.text, self.tokens, plain, self.quantities)
+
+    @cached_property
     def keys(self) -> dict[str, float]:
         """Return the weight of each content key, words inside values left out."""
         in_values = self._in_values

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from enricher.grounding.instructions import addresses_the_judge
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
+from enricher.grounding.scope import is_heading
 from enricher.trace import Document, Item
 
 
@@ -22,6 +23,7 @@ class Source(NamedTuple):
     reading: Reading
     follows: int | None  # index of the sentence before it in the same document
     continues: int | None = None  # index of the sentence in the next document that completes it
+    heading: Reading | None = None  # what stands above it and is said of it too
 
     @property
     def text(self) -> str:
@@ -41,6 +43,7 @@ class Evidence:
 
     def __init__(self, item: Item) -> None:
         self.sources: list[Source] = []
+        self.headings: set[int] = set()
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
@@ -58,7 +61,8 @@ class Evidence:
 
     def _read_document(self, document: Document) -> None:
         previous: int | None = None
-        for sentence in document.sentences:
+        heading: Reading | None = None
+        for number, sentence in enumerate(document.sentences):
             reading = read(sentence.text)
             if addresses_the_judge(sentence.text, reading.words):
                 if document.id not in self.instructing:
@@ -66,7 +70,10 @@ class Evidence:
                 previous = None
                 continue
             place = len(self.sources)
-            self.sources.append(Source(document, sentence.start, sentence.end, reading, previous))
+            self.sources.append(Source(document, sentence.start, sentence.end, reading, previous, None, heading))
+            if is_heading(sentence.text, reading, is_first=number == 0):
+                heading = reading
+                self.headings.add(place)
             for key in reading.all_keys:
                 self._index[key].append(place)
             previous = place
@@ -142,9 +149,9 @@ class Evidence:
         pool = self._pools.get(place)
         if pool is None:
             source = self.sources[place]
-            pool = {}
+            pool = dict.fromkeys(source.heading.all_keys, _NEIGHBOUR_CREDIT) if source.heading else {}
             if source.follows is not None:
-                pool = dict.fromkeys(self.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT)
+                pool.update(dict.fromkeys(self.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT))
             if source.continues is not None:
                 pool.update(dict.fromkeys(self.sources[source.continues].reading.all_keys, 1.0))
             pool.update(dict.fromkeys(source.reading.all_keys, 1.0))

@@ -34,6 +34,10 @@ _MEMORY = 200_000  # words whose reading is remembered
 _SHORTEST_STEMMED = 3
 # English rules for every language: they are only asked to give the forms of one word the same key.
 _stem_word = snowballstemmer.stemmer("english").stemWord
+_stem_arabic = snowballstemmer.stemmer("arabic").stemWord  # takes off article and clitics, levels the forms of alef
+_ARABIC = re.compile("[\u0621-\u064a]")
+_ARABIC_SHAPES = str.maketrans("آأإٱىئؤ", "اااايوو", "\u0640")  # tatweel only stretches a word
+_IS_MARK = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")  # accents, Arabic vowel signs
 
 
 def fold(word: str) -> str:
@@ -41,7 +45,8 @@ def fold(word: str) -> str:
     word = word.casefold() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
     if word.isascii():
         return word
-    return "".join(c for c in unicodedata.normalize("NFKD", word) if not "\u0300" <= c <= "\u036f")
+    word = word.translate(_ARABIC_SHAPES) if _ARABIC.search(word) else word
+    return _IS_MARK.sub("", unicodedata.normalize("NFKD", word))
 
 
 _IRREGULAR = {fold(form): fold(word) for form, word in read_mapping(IRREGULAR).items()}
@@ -50,7 +55,9 @@ _IRREGULAR = {fold(form): fold(word) for form, word in read_mapping(IRREGULAR).i
 def stem(word: str) -> str:
     """Return the stem of a folded word."""
     word = _IRREGULAR.get(word, word)
-    return str(_stem_word(word)) if len(word) > _SHORTEST_STEMMED else word
+    if len(word) <= _SHORTEST_STEMMED:
+        return word
+    return str(_stem_arabic(word) if _ARABIC.match(word) else _stem_word(word))
 
 
 def _concepts() -> dict[str, str]:
@@ -76,6 +83,9 @@ def key_of(word: str) -> str:
 
 _PHRASES = {(key_of(first), second): key_of(meaning) for first, second, meaning in read_phrases()}
 _SECOND_WORDS = frozenset(second for _, second in _PHRASES)
+# "down 6%" says that something decreased; "up to 3 days" says nothing of the kind.
+_DIRECTIONS = {"up": key_of("increase"), "down": key_of("decrease")}
+_BY_A_NUMBER = re.compile(r"\s+(?:by\s+|from\s+|about\s+|around\s+|nearly\s+|over\s+)?[€$£]?\d")
 
 
 def is_concept(key: str) -> bool:
@@ -115,6 +125,8 @@ def tokenize(text: str) -> tuple[Token, ...]:
             tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))
             weight = NOTHING
         start, end = found.span()
+        if word in _DIRECTIONS and _BY_A_NUMBER.match(text, end):
+            key, weight = _DIRECTIONS[word], FULL
         tokens.append(_token((start, end, word, key, weight, is_name)))
     return tuple(tokens)
 

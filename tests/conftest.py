@@ -26,6 +26,16 @@ def pytest_configure() -> None:
             del os.environ[name]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests of one shared server in one worker: a second start would cost more than it saves."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "phoenix_server" in fixtures or "phoenix_server_with_auth" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("phoenix"))
+        else:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_loopback() -> Iterator[None]:
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex

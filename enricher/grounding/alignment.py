@@ -45,6 +45,7 @@ class Alignment:
     missing: dict[str, float] = field(default_factory=dict)  # keys the sentence lacks
     open_values: list[Quantity] = field(default_factory=list)  # values the sentence neither holds nor denies
     clashes: list[Clash] = field(default_factory=list)
+    own_share: float = 0.0  # of its words, as far as the sentence itself holds them
     is_elsewhere: bool = False  # the sentence belongs to another version than the claim speaks of
 
     @property
@@ -59,6 +60,7 @@ class Alignment:
         return self.word_share + value - 0.1 * max(self.worst - 1, 0)
 
 
+_MAX_QUOTED = 90  # characters of either side in an explanation
 _ENOUGH_CONTEXT = 0.5
 _CLOSE_CONTEXT = 0.75
 _ALIGNED_SHARE = 0.65
@@ -74,11 +76,13 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
     source = evidence.sources[place]
     found = Alignment(place, has_values=bool(clause.quantities))
     pool = evidence.pool(place)
-    covered, weight = 0.0, 0.0
+    covered, weight, own = 0.0, 0.0, 0.0
+    held = source.reading.all_keys
     for key, worth in clause.keys.items():
         weight += worth
         credit = pool.get(key, 0.0) or float(any(other in pool for other in evidence.variants(key)))
         covered += worth * credit
+        own += worth if key in held else 0.0
         if not credit:
             found.missing[key] = worth
     if source.heading is not None and (named := other_scope(claim, source.heading)):
@@ -90,6 +94,7 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
     resolved = _resolve_opposites(clause, source, other, evidence, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0
+    found.own_share = own / weight if weight else 0.0
     if clause.quantities:
         context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
         _align_values(clause, claim, evidence, source, found, context)
@@ -122,7 +127,7 @@ def _resolve_opposites(
             continue
         rival = next((o for o in EXCLUDED.get(key, ()) if o in held and o not in clause.keys), None)
         if rival and len(found.missing) < len(clause.keys):
-            text = _says(_spelled(clause, key), source, _spelled_in(source.reading, rival))
+            text = _says(quoted(_spelled(clause, key)), source, quoted(_spelled_in(source.reading, rival)))
             found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     return resolved
 
@@ -303,8 +308,8 @@ def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment
         return
     if _is_excepted(clause, source):
         return
-    if reason := _polarity_clash(clause, other, opposites):
-        found.clashes.append(Clash(Trouble.CONTRADICTED, f"{reason} ({source.document.id})", found.place))
+    if reason := _polarity_clash(clause, other, source, opposites):
+        found.clashes.append(Clash(Trouble.CONTRADICTED, reason, found.place))
         return
     claimed = clause.marks
     if other.marks.is_possible and any(q.bound in (Bound.AT_MOST, Bound.WITHIN) for q in clause.quantities):
@@ -328,26 +333,33 @@ def _is_excepted(clause: Clause, source: Source) -> bool:
     return False
 
 
-def _polarity_clash(clause: Clause, other: Clause, opposites: Mapping[str, str]) -> str:
+def _polarity_clash(clause: Clause, other: Clause, source: Source, opposites: Mapping[str, str]) -> str:
     """Say how the clause asserts what its counterpart denies, or the other way round; empty if it doesn't."""
     claimed, held = clause.marks, other.marks
+    both = _says(quoted(clause.text), source, quoted(other.text))
     if not claimed.denied and not held.denied and claimed.is_negated != held.is_negated:
-        return "the answer denies it" if claimed.is_negated else "the answer drops a negation"  # scripts without spaces
+        return both  # scripts without spaces
     both_permit = None not in (claimed.permits, held.permits) and not claimed.is_hedged
     if both_permit and claimed.permits is not held.permits:
-        return f"the answer {'allows' if claimed.permits else 'prohibits'} what the evidence doesn't"
+        return both
     same_sign = claimed.is_negated == held.is_negated or claimed.is_implicit or held.is_implicit
     for key in clause.keys if not (both_permit or same_sign) else ():
         if key in other.keys and (key in claimed.denied) != (key in held.denied):
-            return "the answer denies it" if key in claimed.denied else "the answer drops a negation"
+            return both
     for key, opposite in opposites.items():
         if key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities):
             continue  # "closes at 16:45" and "open until 16:45" say the same
         if both_permit and key in _PERMISSION:
             continue
         if (key in claimed.denied) == (opposite in held.denied):
-            return f"the answer says the opposite: {_spelled(clause, key)}"
+            return _says(quoted(_spelled(clause, key)), source, quoted(_spelled_in(source.reading, opposite)))
     return ""
+
+
+def quoted(text: str) -> str:
+    """Return a text as an explanation quotes it: on one line, not too long."""
+    text = " ".join(text.split()).strip(" ,;:")
+    return f"'{text}'" if len(text) <= _MAX_QUOTED else f"'{text[:_MAX_QUOTED].rsplit(' ', 1)[0]} …'"
 
 
 def _counterpart(clause: Clause, source: Source, evidence: Evidence) -> tuple[Clause | None, float]:

@@ -4,12 +4,13 @@ comparers keep the last word where they are certain."""
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from enricher.grounding.alignment import Alignment, Clash, Trouble, align
+from enricher.grounding.alignment import Alignment, Clash, Trouble, align, quoted
 from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.crosslingual import decide_across_languages
 from enricher.grounding.entities import replaced_name, swapped_roles
+from enricher.grounding.lexicon import word_set
 from enricher.grounding.limits import dropped_condition, mixes_clauses, widened_group
 from enricher.grounding.measures import Quantity
 from enricher.grounding.outcome import Decision, Question
@@ -40,7 +41,9 @@ _ADMISSION = re.compile(
     r"^\W*(?:i|we)\s+(?:do\s+not|don['’]?t|can(?:no|['’])?t|could\s+not|couldn['’]?t|am\s+not|['’]m\s+not|am\s+unable)\b",
     re.I,
 )
+_BE = word_set("is are was were be been being ist sind war wird werden wurde wurden est sont es son è sono")
 _MAX_TERMS = 8
+_MOST_PHRASES = 3
 
 
 @dataclass(slots=True)
@@ -100,15 +103,22 @@ def _weigh(
     alignments = [align(clause, claim, evidence, place) for place in places]
     for alignment in alignments:
         _accept_derived(alignment, clause, derived)
+    elsewhere: list[Alignment] = []
     if any(not a.is_elsewhere and a.word_share >= _SPEAKS_OF_IT for a in alignments):
+        elsewhere = [a for a in alignments if a.is_elsewhere]
         alignments = [a for a in alignments if not a.is_elsewhere]
     order = {place: index for index, place in enumerate(candidates)}
     best = max(alignments, key=lambda a: (a.rank + _bonus(a, order), -a.place))
     if best.clashes:
         best = _friendlier(best, alignments)
+    if best.open_values:
+        best = _refuting(best, alignments)
     weighed = _Weighed(clause, best, places=[best.place], missing=dict(best.missing), clashes=list(best.clashes))
     weighed.open_values = list(best.open_values)
     _look_elsewhere(weighed, alignments, evidence)
+    if weighed.open_values and (other := next((a for a in elsewhere if not a.open_values), None)):
+        weighed.clashes.append(other.clashes[0])  # another version of the document says just this
+        weighed.places.append(other.place)
     weighed.share = _covered_share(weighed)
     return weighed
 
@@ -137,6 +147,21 @@ def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
         a
         for a in alignments
         if a.worst < best.worst and a.word_share >= best.word_share - _NEARLY and a.value_share >= best.value_share
+    ]
+    return max(rivals, key=lambda a: a.rank, default=best)
+
+
+def _refuting(best: Alignment, alignments: list[Alignment]) -> Alignment:
+    """Return a sentence that has another value and itself says as much of the clause, or the given one."""
+    if any(not a.open_values and a.worst < Trouble.CONTRADICTED for a in alignments):
+        return best
+    rivals = [
+        a
+        for a in alignments
+        if a.worst == Trouble.CONTRADICTED
+        and not a.open_values
+        and a.own_share >= max(best.own_share, _SPEAKS_OF_IT)
+        and a.word_share >= best.word_share - _NEARLY
     ]
     return max(rivals, key=lambda a: a.rank, default=best)
 
@@ -211,11 +236,14 @@ def _whole_sentence_clashes(
     share = _total_share(weighed)
     clashes = []
     if swap := swapped_roles(claim, source.reading):
-        text = f"'{swap[0]}' and '{swap[1]}' have changed places in the answer ({source.document.id})"
+        text = (
+            f"answer says {quoted(claim.text)}, {source.document.id} says {quoted(source.text)}: "
+            f"'{swap[0]}' and '{swap[1]}' have changed places"
+        )
         clashes.append(Clash(Trouble.CONTRADICTED, text, main))
     unknown = frozenset(name for name in claim.names if not evidence.knows(name))
     if unknown and share >= 0.5 and (names := replaced_name(claim, source.reading, unknown)):
-        text = f"answer says {names[0]}, {source.document.id} says {names[1]}"
+        text = f"answer says {quoted(names[0])}, {source.document.id} says {quoted(names[1])}"
         clashes.append(Clash(Trouble.CONTRADICTED, text, main))
     known = claim.all_keys | (question.keys if question else frozenset())
     if share >= 0.6 and (group := widened_group(claim, source.reading)):
@@ -324,7 +352,11 @@ def _combine(
         ordered = [first, *(p for p in places if p != first)]
         text = "; ".join(dict.fromkeys(c.reason for c in contradicted))
         return Decision(AlignmentStatus.CONTRADICTED, IssueType.CONTRADICTED, text, ordered, share, True)
-    lacking = [part for part in weighed if part.share < SUPPORTED_SHARE or _lacks_value(part, evidence)]
+    lacking = [
+        part
+        for part in weighed
+        if part.share < SUPPORTED_SHARE or _lacks_value(part, evidence) or _lacks_what_is_said(part)
+    ]
     softer = [c for c in clashes if c.trouble is not Trouble.CONTRADICTED]
     if share < FOREIGN_SHARE or _lacks_predicate(weighed, share):
         return _unsupported(claim, evidence, weighed, places, share)
@@ -333,9 +365,8 @@ def _combine(
         issue = IssueType.DISTORTED if worst.trouble is Trouble.DISTORTED else IssueType.OMITTED
         return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, issue, worst.reason, places, share, True)
     if lacking:
-        spoken = ", ".join(f"'{part.clause.text.strip()}'" for part in lacking[:2])
         certain = any(part.share < FOREIGN_SHARE for part in lacking)
-        text = f"not in the documents: {spoken}" + _missing_words(lacking)
+        text = _unmentioned(lacking)
         return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
     return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, True)
 
@@ -349,11 +380,26 @@ def _lacks_value(part: _Weighed, evidence: Evidence) -> bool:
     )
 
 
+def _lacks_what_is_said(part: _Weighed) -> bool:
+    """Tell whether the evidence lacks the very word that is said of the subject: "the password is encrypted"."""
+    if part.clause.quantities:
+        return False
+    tokens = [t for t in part.clause.tokens if not t.word.endswith("ly")]
+    for before, token in pairwise(tokens):
+        if before.word in _BE and token.weight:
+            return token.weight >= FULL and token.key in part.missing
+    return False
+
+
 def _lacks_predicate(weighed: list[_Weighed], share: float) -> bool:
     """Tell whether the evidence holds only what a lone clause begins with: its subject, nothing that is said of it."""
-    if len(weighed) != 1 or share > 0.5:
+    if len(weighed) != 1:
         return False
     part = weighed[0]
+    if _lacks_what_is_said(part):
+        return True
+    if share > 0.5:
+        return False
     first_lost = min(
         [t.start for t in part.clause.tokens if t.key in part.missing] + [q.start for q in part.open_values],
         default=None,
@@ -369,15 +415,37 @@ def _clashing_share(weighed: list[_Weighed]) -> float:
     return values / weight if weight else 0.0
 
 
-def _missing_words(lacking: list[_Weighed]) -> str:
-    words = [_spelled_in(part.clause, key) for part in lacking for key in part.missing]
-    values = [q.text for part in lacking for q in part.open_values]
-    named = list(dict.fromkeys(values + words))[:4]
-    return f" (no mention of {', '.join(named)})" if named else ""
+def _unmentioned(parts: list[_Weighed]) -> str:
+    """Say in words what the documents lack: the phrases of the claim round the missing words, the values first."""
+    phrases: list[str] = []
+    for part in parts:
+        phrases += [q.text for q in part.open_values if not q.is_weak]
+        phrases += _missing_phrases(part)
+    named = list(dict.fromkeys(phrases))[:_MOST_PHRASES] or [part.clause.text for part in parts[:1]]
+    return "the documents say nothing about " + " or ".join(quoted(phrase) for phrase in named)
 
 
-def _spelled_in(clause: Clause, key: str) -> str:
-    return next((t.word for t in clause.tokens if t.key == key), key)
+def _missing_phrases(part: _Weighed) -> list[str]:
+    """Return the stretches of a clause from one missing word with content to the next, short words between included.
+
+    A lone word is given with the one it goes with: "safe throughout pregnancy".
+    """
+    tokens = [t for t in part.clause.tokens if t.weight]
+    worth = LIGHT if all(weight < FULL for weight in part.missing.values()) else FULL
+    lost = [part.missing.get(t.key, 0.0) >= worth for t in tokens]
+    runs: list[tuple[int, int]] = []
+    for place in (place for place, is_lost in enumerate(lost) if is_lost):
+        if runs and runs[-1][1] == place - 1:
+            runs[-1] = (runs[-1][0], place)
+        else:
+            runs.append((place, place))
+    text, offset = part.clause.text, part.clause.start
+    phrases = []
+    for first, last in runs:
+        if first == last:
+            first, last = (first, last + 1) if last + 1 < len(tokens) else (max(0, first - 1), last)
+        phrases.append(text[tokens[first].start - offset : tokens[last].end - offset])
+    return phrases
 
 
 def _unsupported(
@@ -385,5 +453,5 @@ def _unsupported(
 ) -> Decision:
     unknown = [key for key, weight in claim.keys.items() if weight >= FULL and not evidence.knows(key)]
     certain = len(unknown) >= 0.5 * max(1, sum(weight >= FULL for weight in claim.keys.values()))
-    text = "the documents don't support this" + _missing_words(weighed)
+    text = _unmentioned(weighed)
     return Decision(AlignmentStatus.UNSUPPORTED, IssueType.ADDED, text, places[:1], share, certain)

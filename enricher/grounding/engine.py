@@ -19,12 +19,15 @@ VERSION = "grounding-2"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
+TRUNCATED_ANSWER = "truncated_answer"
 _CUT_CONTEXT = frozenset({CONTEXT_TRUNCATED, "dropped_attributes", "truncated_attributes"})
 _MAX_QUOTES = 3
 _READ_TOGETHER = 0.5  # of a short answer and its question that the evidence must cover
 _SHORT = 4  # words; a shorter answer is read with its question
 _YES = re.compile(r"\W*(?:yes|yep|yeah|correct|true|right|ja|oui|sí|si|sim|sì|はい|是的?|对)\b[\s,.!:–—-]*", re.I)
 _NO = re.compile(r"\W*(?:no|nope|incorrect|false|wrong|nein|non|não|いいえ|不是?)\b(?!\s*[.:]?\s*\d)[\s,.!:–—-]*", re.I)
+_BRACKETED = re.compile(r"[\[(]([^\[\]()]{1,80})[\])]")
+_LAST_WORD = re.compile(r"\w+$")
 _TABLE_CELL = re.compile(r"\|")
 
 
@@ -45,7 +48,7 @@ def ground(item: Item) -> Grounding:
     readings: list[Reading] = []
     decisions: list[Decision] = []
     for sentence in item.sentences:
-        reading = _reading(sentence, item)
+        reading = _reading(sentence, item, evidence)
         decision = _decide(sentence, reading, evidence, question)
         if decision is None:
             continue
@@ -79,11 +82,24 @@ def _question(item: Item) -> Question | None:
     return Question(reading, frozenset(reading.all_keys))
 
 
-def _reading(sentence: Sentence, item: Item) -> Reading:
-    """Read a sentence; a table row is read with the header above it."""
-    if sentence.text.lstrip().startswith("|"):
-        return read(_TABLE_CELL.sub(" ", sentence.text).strip())
-    return read(sentence.text)
+def _reading(sentence: Sentence, item: Item, evidence: Evidence) -> Reading:
+    """Read a sentence as a claim: without table bars, names of cited documents, and a last word that was cut off."""
+    text = sentence.text
+    if text.lstrip().startswith("|"):
+        text = _TABLE_CELL.sub(" ", text).strip()
+    if "[" in text or "(" in text:
+        text = _BRACKETED.sub(lambda found: _blank(found.group()) if evidence.is_citation(found[1]) else found[0], text)
+    if _is_cut(sentence, item) and (last := _LAST_WORD.search(text)) and evidence.begins_word(last.group()):
+        text = text[: last.start()].rstrip()
+    return read(text)
+
+
+def _blank(text: str) -> str:
+    return " " * len(text)
+
+
+def _is_cut(sentence: Sentence, item: Item) -> bool:
+    return TRUNCATED_ANSWER in item.flags and sentence.end == len(item.answer.rstrip())
 
 
 def _said(item: Item) -> list[Reading]:
@@ -148,6 +164,8 @@ def _segment(sentence: Sentence, decision: Decision, evidence: Evidence, item: I
         flags.append(LOW_CONFIDENCE)
         if decision.status is AlignmentStatus.UNSUPPORTED:
             explanation = f"{explanation}; the words alone don't settle it"
+    if _is_cut(sentence, item):
+        flags.append(TRUNCATED_ANSWER)
     if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):
         flags.append(CONTEXT_TRUNCATED)
         explanation = f"{explanation}; not final, because the context was recorded incompletely"

@@ -309,6 +309,7 @@ increase decrease
 buy sell
 accept reject
 exclude add
+exclude cover
 begin end
 lawful illegal
 must optional

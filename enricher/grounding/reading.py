@@ -48,7 +48,8 @@ _CONJUNCTIONS = frozenset(
 )
 _CITATION = re.compile(
     r"\[\^?(?:(?:id|doc(?:ument)?|source|ref|quelle)\s*[:#]?\s*)?\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
-    r"|【[^】]{1,20}】|\[(?:d|doc|s)\d{1,3}\]",
+    r"|【[^】]{1,40}】|\[(?:d|docs?|s|src|source|ref|chunk|passage)[-_#:. ]?\d{1,4}"
+    r"(?:\s*[,;]\s*(?:d|docs?|s|src|source|ref|chunk|passage)?[-_#:. ]?\d{1,4})*\]",
     re.I,
 )
 _REMEMBERED = 1024  # readings; an item is read several times while it is judged
@@ -125,8 +126,12 @@ class Reading:
     @cached_property
     def whole(self) -> Clause:
         """Return the sentence as one clause."""
-        plain = tuple(t for t in self.tokens if t.start not in self._in_values)
-        return Clause(self.text, self.tokens, plain, self.quantities)
+        return Clause(self.text, self.tokens, self.plain, self.quantities)
+
+    @cached_property
+    def plain(self) -> tuple[Token, ...]:
+        """Return the words outside of values: "May" in a date is no verb."""
+        return tuple(t for t in self.tokens if t.start not in self._in_values)
 
     @cached_property
     def keys(self) -> dict[str, float]:

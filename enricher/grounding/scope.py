@@ -15,7 +15,7 @@ _FINITE = word_set(
     muss müssen darf soll est sont était a ont peut doit es son fue ha han puede debe sono può deve"""
 )
 _MOST_WORDS = 24  # of a heading
-_TITLE_SHARE = 0.8  # of capitals among its first words
+_TITLE_SHARE = 0.65  # of capitals among its first words
 _TITLE_END = re.compile(r"[,;:(–—]")
 # Words, not concepts: a heading "Replacement of batteries" is not out of force.
 _IN_FORCE = frozenset(
@@ -35,11 +35,18 @@ _BESIDE = re.compile(r"\s*\(?(?:(?:in|for|during|of|im|für|en|au|nel)\s+)?(?:th
 
 
 def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
-    """Tell whether a sentence of a document only names what follows: a marked heading, or a title at the very start."""
+    """Tell whether a sentence of a document only names what follows.
+
+    That is a marked heading, or at the very start (`is_first`) a title or the period that the document is about.
+    """
     if text.startswith("#"):
         return True
-    if not is_first or not 0 < len(reading.tokens) <= _MOST_WORDS or not _FINITE.isdisjoint(reading.words):
+    if not is_first or not 0 < len(reading.tokens) <= _MOST_WORDS:
         return False
+    if any(token.word in _FINITE for token in reading.plain):
+        return False
+    if any(is_period(quantity) for quantity in reading.quantities) and not reading.whole.marks.is_past:
+        return True
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
     head = [t for t in reading.tokens if t.end <= stop and t.weight and not any(c.isdigit() for c in t.word)]

@@ -1,6 +1,7 @@
 """Find the sentences of the documents that speak of what a claim speaks of."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,6 +12,7 @@ from enricher.grounding.instructions import addresses_the_judge
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.scope import is_heading
+from enricher.grounding.tokens import fold
 from enricher.trace import Document, Item
 
 
@@ -43,6 +45,7 @@ class Evidence:
 
     def __init__(self, item: Item) -> None:
         self.sources: list[Source] = []
+        self._names = {name for d in item.documents for name in (d.id, *d.aliases)}
         self.headings: set[int] = set()
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._index: dict[str, list[int]] = defaultdict(list)
@@ -62,18 +65,21 @@ class Evidence:
     def _read_document(self, document: Document) -> None:
         previous: int | None = None
         heading: Reading | None = None
-        for number, sentence in enumerate(document.sentences):
+        title: int | None = 0  # where the title at the start of the document begins, as long as it goes on
+        for sentence in document.sentences:
             reading = read(sentence.text)
             if addresses_the_judge(sentence.text, reading.words):
                 if document.id not in self.instructing:
                     self.instructing.append(document.id)
-                previous = None
+                previous = title = None
                 continue
             place = len(self.sources)
             self.sources.append(Source(document, sentence.start, sentence.end, reading, previous, None, heading))
-            if is_heading(sentence.text, reading, is_first=number == 0):
-                heading = reading
+            if is_heading(sentence.text, reading, is_first=title is not None):
+                heading = reading if title is None else read(document.text[title : sentence.end])
                 self.headings.add(place)
+            else:
+                title = None
             for key in reading.all_keys:
                 self._index[key].append(place)
             previous = place
@@ -111,6 +117,15 @@ class Evidence:
         if place + 1 < len(self.sources) and self.sources[place + 1].follows == place:
             held |= self.sources[place + 1].reading.all_keys
         return held
+
+    def is_citation(self, text: str) -> bool:
+        """Tell whether a text in brackets names documents and nothing else."""
+        return all(part.strip() in self._names for part in re.split("[,;]", text))
+
+    def begins_word(self, start: str) -> bool:
+        """Tell whether a word of the documents begins so: a cut answer may have been about to say it."""
+        start = fold(start)
+        return any(word.startswith(start) for source in self.sources for word in source.reading.words)
 
     def holds(self, key: str) -> bool:
         """Tell whether any document holds the key."""

@@ -148,6 +148,53 @@ def _severity(segment: Segment) -> tuple[int, float]:
     return (9 if segment.is_omission else _SEVERITY[segment.alignment_status], segment.score or 0.0)
 
 
+_FINDINGS = {
+    AlignmentStatus.CONTRADICTED: "contradicted",
+    AlignmentStatus.UNSUPPORTED: "unsupported",
+    AlignmentStatus.PARTIALLY_SUPPORTED: "only partly supported",
+}
+_QUOTED = 120  # characters of a passage that the summary repeats
+
+
+def summary_of(segments: Sequence[Segment]) -> str:
+    """Say in one plain sentence how an answer stands to its context: the worst finding, with what both sides say."""
+    generated = [segment for segment in segments if not segment.is_omission]
+    if not generated:
+        return f"Nothing in the answer can be checked against the context.{_left_out(segments)}"
+    for status, word in _FINDINGS.items():
+        found = [segment for segment in generated if segment.alignment_status is status]
+        if found:
+            return f"{len(found)} of {_counted(generated)} {word}: {_detail(found[0])}"
+    all_of_them = f"All {_counted(generated)} are" if len(generated) > 1 else "The one segment is"
+    return f"{all_of_them} supported by the context.{_left_out(segments)}"
+
+
+def _detail(segment: Segment) -> str:
+    # Of a contradiction people want to see both sides, which a model's explanation may not quote.
+    is_contradicted = segment.alignment_status is AlignmentStatus.CONTRADICTED
+    if segment.explanation and (not is_contradicted or segment.explanation.startswith("answer says ")):
+        return _short(segment.explanation)
+    passage = next((quote for quote in segment.evidence if quote.check is QuoteCheck.VERIFIED), None)
+    beside = f", {passage.document_id} says '{_short(passage.text)}'" if passage else ""
+    return f"answer says '{_short(segment.generated_text or '')}'{beside}"
+
+
+def _left_out(segments: Sequence[Segment]) -> str:
+    omission = next((segment for segment in segments if segment.is_omission), None)
+    if omission is None:
+        return ""
+    return f" It leaves out: '{_short(omission.evidence[0].text if omission.evidence else omission.explanation)}'."
+
+
+def _counted(segments: Sequence[Segment]) -> str:
+    return f"{len(segments)} segment" if len(segments) == 1 else f"{len(segments)} segments"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _QUOTED else text[: _QUOTED - 1].rsplit(" ", 1)[0] + "…"
+
+
 Result = DiffResult  # widened to a discriminated union as judges are added
 
 

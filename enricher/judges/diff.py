@@ -17,7 +17,7 @@ from enricher.judges.segments import Reading
 from enricher.judges.windows import cut_documents, cut_sentences, merge_windows, tokens
 from enricher.prompts import Message, Prompt, render
 from enricher.trace import Document, Item, Sentence
-from enricher.verdict import DiffResult, Provenance, Status, Usage, Verdict, supported_share
+from enricher.verdict import DiffResult, Provenance, Status, Usage, Verdict, summary_of, supported_share
 
 _log = logging.getLogger(__name__)
 _MARGIN = 64  # tokens that chat templates add
@@ -62,9 +62,8 @@ class ModelDiffJudge:
             score, compared = score_flags(score, supported_share(outcome.segments))
             flags = (*flags, *compared)
         talk.add_flags(flags)
-        result = DiffResult(
-            segments=(*outcome.segments, *outcome.omissions), summary=outcome.summary, judge_score=score
-        )
+        segments = (*outcome.segments, *outcome.omissions)
+        result = DiffResult(segments=segments, summary=summary_of(segments), judge_score=score)
         return self._verdict(item, talk, Status.OK, result=result)
 
     async def aclose(self) -> None:

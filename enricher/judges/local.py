@@ -2,14 +2,7 @@
 
 from enricher.grounding.engine import VERSION, Grounding, ground
 from enricher.trace import Item
-from enricher.verdict import AlignmentStatus, DiffResult, Provenance, Segment, Status, Verdict
-
-_MAX_QUOTED = 160  # characters of a finding that the summary repeats
-_NAMES = {
-    AlignmentStatus.CONTRADICTED: "contradicted",
-    AlignmentStatus.UNSUPPORTED: "not supported",
-    AlignmentStatus.PARTIALLY_SUPPORTED: "only partly supported",
-}
+from enricher.verdict import DiffResult, Provenance, Segment, Status, Verdict, summary_of
 
 
 class LocalDiffJudge:
@@ -31,7 +24,7 @@ class LocalDiffJudge:
         has_claims = any(not segment.is_omission for segment in segments)
         result = DiffResult(
             segments=segments,
-            summary=_summary(segments),
+            summary=summary_of(segments),
             faithful_probability=grounding.faithful_probability,
         )
         return Verdict(
@@ -57,27 +50,3 @@ def _with_references(segment: Segment, item: Item) -> Segment:
     if item.answer_span_id:
         spans.append(item.answer_span_id)
     return segment.model_copy(update={"trace_event_references": tuple(dict.fromkeys(spans))})
-
-
-def _summary(segments: tuple[Segment, ...]) -> str:
-    """Say the worst finding in one plain sentence."""
-    generated = [segment for segment in segments if not segment.is_omission]
-    omitted = len(segments) - len(generated)
-    if not generated:
-        return "nothing checkable in the answer" + (", which leaves out what the documents say" if omitted else "")
-    for status, name in _NAMES.items():
-        found = [segment for segment in generated if segment.alignment_status is status]
-        if found:
-            detail = found[0].explanation or f"'{found[0].generated_text}'"
-            return f"{len(found)} of {_counted(len(generated))} {name}: {_shortened(detail)}"
-    if omitted:
-        return f"all {_counted(len(generated))} supported, but something asked for is left out"
-    return f"all {_counted(len(generated))} supported" if len(generated) > 1 else "the one segment is supported"
-
-
-def _counted(count: int) -> str:
-    return f"{count} segment" if count == 1 else f"{count} segments"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1].rstrip() + "…"

@@ -34,7 +34,6 @@ class Reading:
     segments: tuple[Segment, ...] = ()
     omissions: tuple[Segment, ...] = ()
     missing: tuple[str, ...] = ()
-    summary: str = ""
     stated_score: Any = None
     flags: tuple[str, ...] = ()
 
@@ -70,7 +69,6 @@ def read_references(
             segments=tuple(found[name] for name in asked if name in found),
             omissions=_numbered(omissions),
             missing=missing,
-            summary=one_text(value.get("summary")),
             flags=tuple(dict.fromkeys(flags)),
         )
     except _Wrong as wrong:
@@ -112,7 +110,6 @@ def read_quotes(
             segments=tuple(sorted(found.values(), key=lambda s: (s.start or 0, s.end or 0))),
             omissions=tuple(omissions),
             missing=tuple(bare),
-            summary=one_text(value.get("summary")),
             stated_score=value.get("faithfulness_score"),
             flags=tuple(dict.fromkeys(flags)),
         )

@@ -72,7 +72,6 @@ def merge_windows(readings: Sequence[Reading], wanted: Sequence[Sentence], item:
         for segment in _by_sentence(reading, wanted, item):
             heard[segment.segment_id].append(segment)
     omissions = {tuple(q.text for q in omission.evidence): omission for r in readings for omission in r.omissions}
-    summaries = (reading.summary for reading in readings if any(s.is_finding for s in reading.segments))
     flags = dict.fromkeys(("windowed", *(flag for reading in readings for flag in reading.flags)))
     segments = tuple(_strongest(opinions) for opinions in heard.values() if opinions)
     if any("source_conflict" in segment.flags for segment in segments):
@@ -84,7 +83,6 @@ def merge_windows(readings: Sequence[Reading], wanted: Sequence[Sentence], item:
             for number, omission in enumerate(omissions.values(), 1)
         ),
         missing=tuple(name for name, opinions in heard.items() if not opinions),
-        summary=next(summaries, readings[0].summary if readings else ""),
         flags=tuple(flags),
     )
 

@@ -1,6 +1,5 @@
 """Turn a verdict into what people see on the platform: names, labels, one plain sentence, structured metadata."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from enricher.verdict import (
     Segment,
     Status,
     Verdict,
+    summary_of,
 )
 
 CONTEXT_DIFF = "context_diff"
@@ -33,7 +33,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     DOCUMENT_RELEVANCE: ("evidence", "contradicts", "unused"),
     NEEDS_REVIEW: (),
 }
-_WORDS = {AlignmentStatus.PARTIALLY_SUPPORTED: "only partly supported"}
 
 
 def names(prefix: str = "") -> dict[str, tuple[str, ...]]:
@@ -110,35 +109,7 @@ def explain(verdict: Verdict) -> str:
     """Say in one plain sentence what is worst, with the passage; platforms show no more than three lines."""
     if verdict.result is None:
         return verdict.failure or f"No verdict: {verdict.status}."
-    return verdict.result.summary or summarise(verdict.result)
-
-
-def summarise(result: DiffResult) -> str:
-    """Compose the summary sentence of a diff from its segments."""
-    generated = [s for s in result.segments if not s.is_omission]
-    omitted = [s for s in result.segments if s.is_omission]
-    worst = result.worst
-    if not generated:
-        return "Nothing in the answer can be checked against the context." + _left_out(omitted)
-    if worst is None or worst.is_omission:
-        return f"All {len(generated)} segments are supported by the context." + _left_out(omitted)
-    count = Counter(s.alignment_status for s in generated)[worst.alignment_status]
-    words = _WORDS.get(worst.alignment_status, worst.alignment_status.lower())
-    passage = next((q for q in worst.evidence if q.check is QuoteCheck.VERIFIED), None)
-    beside = f", {passage.document_id} says '{_short(passage.text)}'" if passage else ""
-    return f"{count} of {len(generated)} segments {words}: answer says '{_short(worst.generated_text or '')}'{beside}."
-
-
-def _left_out(omitted: Sequence[Segment]) -> str:
-    if not omitted:
-        return ""
-    passage = omitted[0].evidence[0].text if omitted[0].evidence else omitted[0].explanation
-    return f" It leaves out: '{_short(passage)}'."
-
-
-def _short(text: str, limit: int = 120) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1].rsplit(" ", 1)[0] + "…"
+    return verdict.result.summary or summary_of(verdict.result.segments)
 
 
 def _metadata(verdict: Verdict, ref: TraceRef, report_url: str | None) -> dict[str, Any]:

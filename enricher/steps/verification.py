@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from enricher.folding import Haystack, folded
 from enricher.trace import Document, Item
-from enricher.verdict import AlignmentStatus, DiffResult, IssueType, Quote, QuoteCheck, Segment, Verdict
+from enricher.verdict import AlignmentStatus, DiffResult, IssueType, Quote, QuoteCheck, Segment, Verdict, summary_of
 from enricher.wording import addresses_judge, reverses, states_absence
 
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*\.{3,}\s*\]|\(\s*\.{3,}\s*\)|\.{3,}|\. \. \.)\s*")
@@ -23,7 +23,7 @@ def verify(verdict: Verdict, item: Item) -> Verdict:
     library = _Library(item.documents, item.answer)
     segments = tuple(_checked(segment, item, library) for segment in verdict.result.segments)
     raised = [flag for flag in ("evidence_not_verified", "misattributed") if any(flag in s.flags for s in segments)]
-    result = verdict.result.model_copy(update={"segments": segments})
+    result = verdict.result.model_copy(update={"segments": segments, "summary": summary_of(segments)})
     return verdict.model_copy(update={"result": result, "flags": _merged(verdict.flags, raised, suspicions)})
 
 

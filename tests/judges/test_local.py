@@ -37,9 +37,13 @@ async def test_the_summary_names_the_worst_finding():
 @pytest.mark.parametrize(
     ("documents", "answer", "summary"),
     [
-        (["The fee is 30 EUR."], "The fee is 30 EUR.", "the one segment is supported"),
-        (["The fee is 30 EUR. It rains."], "The fee is 30 EUR. It rains.", "all 2 segments supported"),
-        (["The fee is 30 EUR."], "Hello!", "nothing checkable in the answer"),
+        (["The fee is 30 EUR."], "The fee is 30 EUR.", "The one segment is supported by the context."),
+        (
+            ["The fee is 3 EUR. It rains."],
+            "The fee is 3 EUR. It rains.",
+            "All 2 segments are supported by the context.",
+        ),
+        (["The fee is 30 EUR."], "Hello!", "Nothing in the answer can be checked against the context."),
     ],
 )
 async def test_the_summary_of_an_answer_without_findings_says_so(documents, answer, summary):

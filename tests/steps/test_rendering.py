@@ -1,6 +1,6 @@
 """Rendering: labels, scores, the one sentence, and per-document annotations."""
 
-from enricher.steps.rendering import identifier, names, render, summarise
+from enricher.steps.rendering import identifier, names, render
 from enricher.trace import Document, Item, TraceRef, UserReport
 from enricher.verdict import (
     AlignmentStatus,
@@ -14,6 +14,7 @@ from enricher.verdict import (
     Segment,
     Status,
     Verdict,
+    summary_of,
 )
 
 REF = TraceRef(
@@ -61,7 +62,7 @@ def test_a_contradiction_is_the_label_and_names_both_passages():
     diff = found["context_diff", None]
     assert diff.label == "contradicted"
     assert diff.score == 0.0
-    assert diff.explanation == "1 of 1 segments contradicted: answer says 'Within 90 days.', d1 says 'Within 30 days.'."
+    assert diff.explanation == "1 of 1 segment contradicted: answer says 'Within 90 days.', d1 says 'Within 30 days.'"
     assert diff.span_id == "root"
     assert diff.metadata["segments"][0]["evidence"][0]["text"] == "Within 30 days."
     assert diff.metadata["user_reports"][0]["comment"] == "wrong price"
@@ -113,8 +114,7 @@ def test_an_answer_that_only_leaves_something_out_is_faithful_and_says_so():
 
 def test_an_unverified_quote_is_not_shown_as_what_a_document_says():
     unverified = QUOTE.model_copy(update={"check": QuoteCheck.NOT_VERIFIED})
-    result = DiffResult(segments=(_segment(AlignmentStatus.UNSUPPORTED, evidence=(unverified,)),))
-    assert "says 'Within 30" not in summarise(result)
+    assert "says 'Within 30" not in summary_of([_segment(AlignmentStatus.CONTRADICTED, evidence=(unverified,))])
 
 
 def test_the_identifier_follows_the_judge_version_and_only_that():

@@ -20,6 +20,7 @@ from enricher.verdict import (
     Segment,
     Status,
     Verdict,
+    summary_of,
 )
 
 CASES = [
@@ -283,3 +284,25 @@ def test_whole_words_of_a_document_are_always_found_in_it(words):
     place = Haystack(text).find(folded(" ".join(words[: len(words) // 2 + 1])))
     assert place is not None
     assert place.start == 0
+
+
+def test_the_summary_follows_what_verification_changed():
+    segment = Segment(
+        segment_id="s1",
+        generated_text="It is waterproof.",
+        alignment_status=AlignmentStatus.FULLY_SUPPORTED,
+        issue_type=IssueType.NONE,
+        evidence=(Quote(document_id="d1", text="The phone is certified as waterproof."),),
+    )
+    before = DiffResult(segments=(segment,), summary=summary_of([segment]))
+    item = Item(
+        trace_id="t",
+        question="?",
+        documents=(Document(id="d1", text="The phone is red."),),
+        answer="It is waterproof.",
+        annotate_span_id="root",
+    )
+    provenance = Provenance(judge="diff", engine="local")
+    verdict = Verdict(trace_id="t", span_id="root", status=Status.OK, result=before, provenance=provenance)
+    assert before.summary == "The one segment is supported by the context."
+    assert verify(verdict, item).result.summary.startswith("1 of 1 segment unsupported: ")

@@ -152,7 +152,7 @@ def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
 
 
 def _refuting(best: Alignment, alignments: list[Alignment]) -> Alignment:
-    """Return a sentence that has another value and itself says as much of the clause, or the given one."""
+    """Return a sentence that has another value and itself says more of the clause, or the given one."""
     if any(not a.open_values and a.worst < Trouble.CONTRADICTED for a in alignments):
         return best
     rivals = [
@@ -160,7 +160,7 @@ def _refuting(best: Alignment, alignments: list[Alignment]) -> Alignment:
         for a in alignments
         if a.worst == Trouble.CONTRADICTED
         and not a.open_values
-        and a.own_share >= max(best.own_share, _SPEAKS_OF_IT)
+        and a.own_share > max(best.own_share, _SPEAKS_OF_IT)
         and a.word_share >= best.word_share - _NEARLY
     ]
     return max(rivals, key=lambda a: a.rank, default=best)
@@ -428,7 +428,7 @@ def _unmentioned(parts: list[_Weighed]) -> str:
 def _missing_phrases(part: _Weighed) -> list[str]:
     """Return the stretches of a clause from one missing word with content to the next, short words between included.
 
-    A lone word is given with the one it goes with: "safe throughout pregnancy".
+    A word missing alone is given with the one it goes with: "safe throughout pregnancy".
     """
     tokens = [t for t in part.clause.tokens if t.weight]
     worth = LIGHT if all(weight < FULL for weight in part.missing.values()) else FULL
@@ -442,7 +442,7 @@ def _missing_phrases(part: _Weighed) -> list[str]:
     text, offset = part.clause.text, part.clause.start
     phrases = []
     for first, last in runs:
-        if first == last:
+        if first == last and len(runs) == 1:
             first, last = (first, last + 1) if last + 1 < len(tokens) else (max(0, first - 1), last)
         phrases.append(text[tokens[first].start - offset : tokens[last].end - offset])
     return phrases

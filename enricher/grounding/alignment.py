@@ -46,6 +46,7 @@ class Alignment:
     open_values: list[Quantity] = field(default_factory=list)  # values the sentence neither holds nor denies
     clashes: list[Clash] = field(default_factory=list)
     own_share: float = 0.0  # of its words, as far as the sentence itself holds them
+    is_other_period: bool = False  # the heading names another year or quarter than the claim
     is_elsewhere: bool = False  # the sentence belongs to another version than the claim speaks of
 
     @property
@@ -160,6 +161,7 @@ def _align_values(
             continue
         if above and is_other_period(period_of(quantity, claim), offered, source.heading):
             found.open_values.append(quantity)
+            found.is_other_period = True
             continue
         best, comparison = _closest(quantity, offered, clause, source)
         if best is None or comparison.likeness <= Likeness.DIFFERENT:

@@ -112,7 +112,7 @@ def _weigh(
     if best.clashes:
         best = _friendlier(best, alignments)
     if best.open_values:
-        best = _refuting(best, alignments)
+        best = _refuting(best, alignments, evidence)
     weighed = _Weighed(clause, best, places=[best.place], missing=dict(best.missing), clashes=list(best.clashes))
     weighed.open_values = list(best.open_values)
     _look_elsewhere(weighed, alignments, evidence)
@@ -151,16 +151,18 @@ def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
     return max(rivals, key=lambda a: a.rank, default=best)
 
 
-def _refuting(best: Alignment, alignments: list[Alignment]) -> Alignment:
+def _refuting(best: Alignment, alignments: list[Alignment], evidence: Evidence) -> Alignment:
     """Return a sentence that has another value and itself says more of the clause, or the given one."""
     if any(not a.open_values and a.worst < Trouble.CONTRADICTED for a in alignments):
         return best
+    # A heading says nothing, and what holds for another period nothing of this one.
+    said = 0.0 if best.is_other_period or best.place in evidence.headings else best.own_share
     rivals = [
         a
         for a in alignments
         if a.worst == Trouble.CONTRADICTED
         and not a.open_values
-        and a.own_share > max(best.own_share, _SPEAKS_OF_IT)
+        and a.own_share > max(said, _SPEAKS_OF_IT)
         and a.word_share >= best.word_share - _NEARLY
     ]
     return max(rivals, key=lambda a: a.rank, default=best)

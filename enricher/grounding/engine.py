@@ -26,6 +26,9 @@ _READ_TOGETHER = 0.5  # of a short answer and its question that the evidence mus
 _SHORT = 4  # words; a shorter answer is read with its question
 _YES = re.compile(r"\W*(?:yes|yep|yeah|correct|true|right|ja|oui|sí|si|sim|sì|はい|是的?|对)\b[\s,.!:–—-]*", re.I)
 _NO = re.compile(r"\W*(?:no|nope|incorrect|false|wrong|nein|non|não|いいえ|不是?)\b(?!\s*[.:]?\s*\d)[\s,.!:–—-]*", re.I)
+_YES_OR_NO = re.compile(
+    r"\W*(?:yes|no|nope|ja|nein|oui|non|sí|sì|sim|não|нет|да|نعم|لا)\s*[,.!:;–—]\s*(?=\D\w*\s+\w)", re.I
+)
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]{1,80})[\])]")
 _LAST_WORD = re.compile(r"\w+$")
 _TABLE_CELL = re.compile(r"\|")
@@ -87,6 +90,8 @@ def _reading(sentence: Sentence, item: Item, evidence: Evidence) -> Reading:
     text = sentence.text
     if text.lstrip().startswith("|"):
         text = _TABLE_CELL.sub(" ", text).strip()
+    if found := _YES_OR_NO.match(text):
+        text = text[found.end() :]  # what follows says what was meant
     if "[" in text or "(" in text:
         text = _BRACKETED.sub(lambda found: _blank(found.group()) if evidence.is_citation(found[1]) else found[0], text)
     if _is_cut(sentence, item) and (last := _LAST_WORD.search(text)) and evidence.begins_word(last.group()):

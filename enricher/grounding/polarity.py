@@ -39,6 +39,7 @@ class Marks(NamedTuple):
     is_past: bool = False
     is_exclusive: bool = False  # "only"
     is_implicit: bool = False  # denies without a negation: "refused", "failed to", "rather than"
+    sets_limit: bool = False  # by a negation: "must not bring more than two"
     permits: bool | None = None  # True for "may", False for "may not" and "prohibited"
 
 
@@ -68,7 +69,7 @@ _AFTER_BOUND_NEGATION = _set(
     doubt mehr weniger nur"""
 )
 _COMPARATIVES = _set("more greater higher longer later older less fewer lower earlier younger sooner shorter")
-_LIMIT_REACH = 6  # words from a negation to the "than" of its bound
+_LIMIT_REACH = 8  # words from a negation to the "than" of its bound
 _UNSPACED_NEGATIONS = ("不", "没", "沒", "未", "无", "無", "非", "ません", "ない", "なく", "禁")
 _IMPLICIT = _set(
     """refuse refused refuses refusing fail failed fails failing deny denied denies reject rejected rejects decline
@@ -152,6 +153,8 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
         is_past=bool(present & _PAST_FORMS) or any(len(w) > 4 and w.endswith("ed") for w in words),
         is_exclusive=bool(present & _ONLY) and "not" not in present,
         is_implicit=bool(present & _IMPLICIT),
+        sets_limit="than" in present
+        and any(word in _ENGLISH_NEGATIONS and _limits_a_number(tokens, place) for place, word in enumerate(words)),
         permits=_permits(tokens, present, force, is_negated=is_negated),
     )
 
@@ -218,7 +221,9 @@ def _has_weak_may(words: Sequence[str]) -> bool:
 def compare_marks(claim: Marks, evidence: Marks) -> list[str]:
     """Return how the strength of the claim differs from that of the evidence; polarity is compared word by word."""
     changes = []
-    if claim.force is not evidence.force and (reason := _force_reason(claim, evidence)):
+    # "must not be more than two" and "may be up to two" set the same limit.
+    is_limit = claim.sets_limit != evidence.sets_limit
+    if not is_limit and claim.force is not evidence.force and (reason := _force_reason(claim, evidence)):
         changes.append(reason)
     if (evidence.is_hedged or evidence.is_possible) and not claim.is_hedged and claim.force is Force.PLAIN:
         changes.append("the evidence is hedged, the answer states it as certain")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
-from enricher.grounding.reading import Reading
+from enricher.grounding.reading import Reading, read
 from enricher.grounding.tokens import fold
 
 _FINITE = word_set(
@@ -45,10 +45,10 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
         return False
     if any(token.word in _FINITE for token in reading.plain):
         return False
-    if any(is_period(quantity) for quantity in reading.quantities) and not reading.whole.marks.is_past:
-        return True
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
+    if any(is_period(quantity) for quantity in reading.quantities) and not read(text[:stop]).whole.marks.is_past:
+        return True
     head = [t for t in reading.tokens if t.end <= stop and t.weight and not any(c.isdigit() for c in t.word)]
     return len(head) > 1 and sum(t.is_name for t in head) >= _TITLE_SHARE * len(head)
 

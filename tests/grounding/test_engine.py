@@ -551,6 +551,198 @@ STATEMENTS = [
         "The invoice is due in a fortnight.",
         ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED", "UNSUPPORTED"],
     ),
+    (
+        "?",
+        ["All personal data, including photos, is deleted after 30 days."],
+        "Your photos are kept.",
+        ["UNSUPPORTED", "CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["All personal data, including photos, is deleted after 30 days."],
+        "Your photos are deleted after 30 days.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Photos are stored on our servers."],
+        "Photos are deleted.",
+        ["PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["Your settings are not erased by the update."],
+        "Your settings are kept.",
+        ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED"],
+    ),
+    ("?", ["Your settings are not erased by the update."], "Your settings are erased by the update.", ["CONTRADICTED"]),
+    (
+        "?",
+        ["All receipts, especially hotel invoices, are retained for ten years."],
+        "Hotel invoices are retained for ten years.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Never heat the liquid for longer than 5 minutes."],
+        "Heat the liquid for at most 5 minutes.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Visitors must not bring more than two guests."],
+        "Visitors may bring up to two guests.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Visitors must not bring more than two guests."],
+        "Visitors may bring more than two guests.",
+        ["CONTRADICTED"],
+    ),
+    ("?", ["Visitors must not bring more than two guests."], "Visitors may bring up to four guests.", ["CONTRADICTED"]),
+    (
+        "?",
+        ["Do not store the vaccine above 8 °C."],
+        "The vaccine may be stored at 12 °C.",
+        ["PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED"],
+    ),
+    ("?", ["Do not exceed 40 km/h."], "The limit is 40 km/h.", ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED"]),
+    (
+        "?",
+        ["Children should not use the device for more than 2 hours."],
+        "Children should use the device for more than 2 hours.",
+        ["CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["A joining fee of 25 EUR is charged once."],
+        "There is a one-off joining fee of 25 EUR.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Employees get a one-time bonus of 500 EUR."],
+        "Employees get a bonus of 500 EUR once.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        [
+            "Pricing 2024 (archived). The basic plan costs 9 EUR.",
+            "Pricing 2025 (current). The basic plan costs 12 EUR.",
+        ],
+        "The current price of the basic plan is 9 EUR.",
+        ["PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED"],
+    ),
+    (
+        "?",
+        [
+            "Pricing 2024 (archived). The basic plan costs 9 EUR.",
+            "Pricing 2025 (current). The basic plan costs 12 EUR.",
+        ],
+        "The current price of the basic plan is 12 EUR.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        [
+            "Pricing 2024 (archived). The basic plan costs 9 EUR.",
+            "Pricing 2025 (current). The basic plan costs 12 EUR.",
+        ],
+        "In 2024 the basic plan cost 9 EUR.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        [
+            "Pricing 2024 (archived). The basic plan costs 9 EUR.",
+            "Pricing 2025 (current). The basic plan costs 12 EUR.",
+        ],
+        "In 2025 the basic plan costs 9 EUR.",
+        ["PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["# API v1\nThe limit is 100 requests per minute.", "# API v2\nThe limit is 500 requests per minute."],
+        "In API v2 the limit is 500 requests per minute.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["# API v1\nThe limit is 100 requests per minute.", "# API v2\nThe limit is 500 requests per minute."],
+        "In API v2 the limit is 100 requests per minute.",
+        ["PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["In the first quarter of 2023, orders climbed by 12 per cent to 1,200 units."],
+        "Orders were up 12% in Q1 2023.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["In the first quarter of 2023, orders climbed by 12 per cent to 1,200 units."],
+        "Orders were down 12% in Q1 2023.",
+        ["CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["In the first quarter of 2023, orders climbed by 12 per cent to 1,200 units."],
+        "Orders were up 12% in Q2 2023.",
+        ["CONTRADICTED"],
+    ),
+    (
+        "?",
+        ["Three months ended March 31, 2023: operating profit 4.1 million EUR."],
+        "Operating profit in Q1 2023 was EUR 4.1 million.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "?",
+        ["Im ersten Quartal 2023 stieg der Umsatz um 5 Prozent."],
+        "Der Umsatz stieg in Q1 2023 um 5 %.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "Are pets allowed?",
+        ["Pets are not permitted in the hotel."],
+        "No. Pets are not permitted in the hotel.",
+        ["FULLY_SUPPORTED"],
+    ),
+    ("Are pets allowed?", ["Pets are not permitted in the hotel."], "No, pets are not allowed.", ["FULLY_SUPPORTED"]),
+    (
+        "Does it cover theft?",
+        ["The 12-month guarantee covers material faults only. Theft is not covered."],
+        "No. The guarantee of 12 months covers material faults only; theft is not covered.",
+        ["FULLY_SUPPORTED"],
+    ),
+    (
+        "؟",
+        ["يجب على المستأجر دفع الإيجار قبل اليوم الخامس من كل شهر."],
+        "يدفع المستأجر الإيجار قبل اليوم الخامس من الشهر.",
+        ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED"],
+    ),
+    ("؟", ["مدة الضمان ٢٤ شهرا من تاريخ الشراء."], "مدة الضمان 24 شهرا.", ["FULLY_SUPPORTED"]),
+    ("؟", ["لا يجوز التدخين في المبنى."], "يجوز التدخين في المبنى.", ["CONTRADICTED"]),
+    ("?", ["The river crosses the old town."], "The river is polluted.", ["PARTIALLY_SUPPORTED", "UNSUPPORTED"]),
+    ("?", ["The bridge has been painted red."], "The bridge is red.", ["FULLY_SUPPORTED"]),
+    (
+        "?",
+        ["The museum charges no admission."],
+        "The museum is free.",
+        ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED", "UNSUPPORTED"],
+    ),
+    ("?", ["Lunch costs 8 EUR."], "Lunch costs 8 EUR [doc-1].", ["FULLY_SUPPORTED"]),
+    ("?", ["Lunch costs 8 EUR."], "Lunch costs 8 EUR (d1).", ["FULLY_SUPPORTED"]),
+    (
+        "?",
+        ["Tenants must give at least 3 months' notice."],
+        "The notice period is 3 months.",
+        ["FULLY_SUPPORTED", "PARTIALLY_SUPPORTED"],
+    ),
+    ("?", ["Tenants must give at least 3 months' notice."], "Tenants must give 3 months' notice.", ["FULLY_SUPPORTED"]),
+    ("?", ["You must apply at least 14 days in advance."], "You must apply 7 days in advance.", ["CONTRADICTED"]),
 ]
 
 
@@ -558,6 +750,26 @@ STATEMENTS = [
 def test_a_statement_is_held_against_its_documents(question, documents, answer, accepted):
     found = [str(s.alignment_status) for s in generated(ground(split(question, documents, answer)))] or ["NO_CLAIMS"]
     assert all(label in accepted for label in found)
+
+
+def test_a_word_that_was_cut_off_is_held_against_what_it_may_have_become():
+    documents = ["Side effects: dizziness and headache."]
+    cut = split("?", documents, "Side effects: dizziness and heada", flags=("truncated_answer",))
+    (found,) = ground(cut).segments
+    assert found.alignment_status is AlignmentStatus.FULLY_SUPPORTED
+    assert "truncated_answer" in found.flags
+    other = split("?", documents, "Side effects: dizziness and naus", flags=("truncated_answer",))
+    assert ground(other).segments[0].alignment_status is not AlignmentStatus.FULLY_SUPPORTED
+
+
+def test_a_document_cited_by_its_name_is_no_part_of_the_claim():
+    item = split("?", ["Lunch costs 8 EUR."], "Lunch costs 8 EUR [d1].")
+    assert ground(item).segments[0].alignment_status is AlignmentStatus.FULLY_SUPPORTED
+
+
+def test_what_is_missing_is_said_in_words_with_content():
+    grounding = ground(split("?", ["It has a red door."], "It has a red door and is safe throughout pregnancy."))
+    assert grounding.segments[0].explanation == "the documents say nothing about 'safe throughout pregnancy'"
 
 
 def test_the_explanation_names_both_values():

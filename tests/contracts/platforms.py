@@ -218,12 +218,12 @@ def _recorded(span: Span) -> dict[str, Any]:
 
 def langsmith_at(base_url: str) -> Connector:
     """Return a LangSmith connector to a server that fails."""
-    return LangSmithConnector(name="platform", base_url=base_url, api_key="k", timeout_s=0.5)
+    return LangSmithConnector(name="platform", base_url=base_url, api_key="k", timeout_s=2.0)
 
 
 def phoenix_at(base_url: str) -> Connector:
     """Return a Phoenix connector to a server that fails."""
-    return PhoenixConnector(name="platform", base_url=base_url, timeout_s=0.5)
+    return PhoenixConnector(name="platform", base_url=base_url, timeout_s=2.0)
 
 
 def annotation(platform: str, seeded: Seeded, **changes: Any) -> Annotation:

@@ -40,7 +40,7 @@ class PhoenixPlatform:
         spans = [span for trace in traces for span in trace]
         where = {"base_url": self.server.base_url, "project": project or self.project, "api_key": self.server.api_key}
         await send(spans, **where)
-        await wait_until_visible(spans, **where, within_s=120.0)
+        await wait_until_visible(spans, **where, within_s=300.0)
 
     async def annotate_span(self, span_id: str, **annotation: Any) -> None:
         """Annotate a span as a person does, unless told otherwise."""

@@ -338,16 +338,15 @@ def _is_excepted(clause: Clause, source: Source) -> bool:
 def _polarity_clash(clause: Clause, other: Clause, source: Source, opposites: Mapping[str, str]) -> str:
     """Say how the clause asserts what its counterpart denies, or the other way round; empty if it doesn't."""
     claimed, held = clause.marks, other.marks
-    both = _says(quoted(clause.text), source, quoted(other.text))
     if not claimed.denied and not held.denied and claimed.is_negated != held.is_negated:
-        return both  # scripts without spaces
+        return _both(clause, source, other)  # scripts without spaces
     both_permit = None not in (claimed.permits, held.permits) and not claimed.is_hedged
     if both_permit and claimed.permits is not held.permits:
-        return both
+        return _both(clause, source, other)
     same_sign = claimed.is_negated == held.is_negated or claimed.is_implicit or held.is_implicit
     for key in clause.keys if not (both_permit or same_sign) else ():
         if key in other.keys and (key in claimed.denied) != (key in held.denied):
-            return both
+            return _both(clause, source, other)
     for key, opposite in opposites.items():
         if key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities):
             continue  # "closes at 16:45" and "open until 16:45" say the same
@@ -356,6 +355,10 @@ def _polarity_clash(clause: Clause, other: Clause, source: Source, opposites: Ma
         if (key in claimed.denied) == (opposite in held.denied):
             return _says(quoted(_spelled(clause, key)), source, quoted(_spelled_in(source.reading, opposite)))
     return ""
+
+
+def _both(clause: Clause, source: Source, other: Clause) -> str:
+    return _says(quoted(clause.text), source, quoted(other.text))
 
 
 def quoted(text: str) -> str:

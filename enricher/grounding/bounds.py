@@ -21,7 +21,7 @@ class Bound(StrEnum):
 _BEFORE = re.compile(
     r"""(?:(?P<about>about|around|approximately|approx\.?|roughly|circa|ca\.?|c\.|some|nearly|almost|close\s+to|an\s+estimated|
         estimated(?:\s+at)?|etwa|ungefähr|rund|zirka|knapp|environ|unos|unas|aproximadamente|cerca\s+de|alrededor\s+de|quasi|[~≈約约])
-    |(?P<not_over>(?:not|no|never|cannot|\w+n['’]t)\s+(?!only\b|just\b)(?:\w+\s+){0,5}?(?:more|greater|higher|longer|later|older)\s+than|(?:must|may|shall|can|should|do(?:es)?)?\s*
+    |(?P<not_over>(?:not|no|never|n['’]t)\s+(?!only\b|just\b)(?:\w+\s+){0,5}?(?:more|greater|higher|longer|later|older)\s+than|(?:must|may|shall|can|should|do(?:es)?)?\s*
         not\s+(?:to\s+)?exceed(?:ing)?|at\s+most|at\s+the\s+most|up\s+to|(?:a\s+)?max(?:imum|\.)?(?:\s+of)?|maximal|höchstens|bis\s+zu|
         as\s+(?:long|much|many|far|high|late|old)\s+as|au\s+(?:plus|maximum)|jusqu['’]à|como\s+máximo|hasta|no\s+más\s+de|al\s+massimo|
         fino\s+a|limited\s+to|capped\s+at|nicht\s+mehr\s+als|ne\s+dépass\w+\s+pas|[≤⩽]|<=|最多|不超过|最大)

@@ -109,7 +109,10 @@ _QUARTER = re.compile(
     )""",
     re.X | re.I,
 )
-_QUARTER_HINT = re.compile(r"\b[QT][1-4]\b|quarter|quartal|trimestre|three[\s-]month", re.I)
+# A quarter is named with one of these words.
+QUARTER_WORDS = frozenset({"quarter", "quartal", "trimestre", "ended", "ending"}) | {
+    f"{c}{n}" for c in "qt" for n in "1234"
+}
 
 _CLOCK = re.compile(
     r"(?<![\d.,:])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))(?::[0-5]\d)?(?![\d:])(?:\s*(?P<half>[ap])\.?\s?m\b\.?)?(?P<uhr>\s*uhr\b)?"
@@ -130,10 +133,10 @@ _NOON = 12 * 60
 _DAY = 24 * 60
 
 
-def find_dates(text: str, *, names_month: bool = True) -> list[FoundDate]:
-    """Return the dates of a text in order; `names_month=False` saves looking for named months."""
+def find_dates(text: str, *, names_month: bool = True, names_quarter: bool = True) -> list[FoundDate]:
+    """Return the dates of a text in order; False saves looking for named months, or for quarters."""
     found: list[FoundDate] = []
-    if _QUARTER_HINT.search(text):
+    if names_quarter:
         for match in _QUARTER.finditer(text):
             _keep(found, match, (_quarter_reading(match),))
     if _NUMERIC_HINT.search(text):

@@ -384,7 +384,7 @@ def _lacks_value(part: _Weighed, evidence: Evidence) -> bool:
 
 def _lacks_what_is_said(part: _Weighed) -> bool:
     """Tell whether the evidence lacks the very word that is said of the subject: "the password is encrypted"."""
-    if part.clause.quantities:
+    if part.clause.quantities or not part.missing:
         return False
     tokens = [t for t in part.clause.tokens if not t.word.endswith("ly")]
     for before, token in pairwise(tokens):

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
-from enricher.grounding.dates import MONTH_NAMES, Date, find_dates, find_times
+from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, Date, find_dates, find_times
 from enricher.grounding.fractions import find_fractions
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity, read_value
@@ -27,7 +27,6 @@ _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
-_QUARTERS = frozenset({"quarter", "quartal", "trimestre"})
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
@@ -48,8 +47,9 @@ def find_quantities(
     has_digit = bool(_DIGIT.search(text))
     found: list[Quantity] = []
     names_month = not MONTH_NAMES.isdisjoint(words)
-    if has_digit or names_month or not words.isdisjoint(_QUARTERS):
-        _add(found, _dates(text, names_month=names_month))
+    names_quarter = not words.isdisjoint(QUARTER_WORDS)
+    if has_digit or names_month or names_quarter:
+        _add(found, _dates(text, names_month=names_month, names_quarter=names_quarter))
     if has_digit or not words.isdisjoint(("noon", "midday", "midnight")):
         _add(found, _times(text))
     _add(found, find_fractions(text, words, has_digit=has_digit))
@@ -69,7 +69,7 @@ def _add(found: list[Quantity], new: list[Quantity]) -> None:
             found.append(quantity)
 
 
-def _dates(text: str, *, names_month: bool) -> list[Quantity]:
+def _dates(text: str, *, names_month: bool, names_quarter: bool) -> list[Quantity]:
     return [
         Quantity(
             start=date.start,
@@ -79,7 +79,7 @@ def _dates(text: str, *, names_month: bool) -> list[Quantity]:
             dates=date.readings,
             bound=bound_of_date(text, date.start),
         )
-        for date in find_dates(text, names_month=names_month)
+        for date in find_dates(text, names_month=names_month, names_quarter=names_quarter)
     ]
 
 

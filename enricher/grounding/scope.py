@@ -14,6 +14,8 @@ _FINITE = word_set(
     wasn't weren't don't doesn't didn't won't can't cannot ist sind war waren hat haben hatte wird werden kann können
     muss müssen darf soll est sont était a ont peut doit es son fue ha han puede debe sono può deve"""
 )
+_VERBS = _FINITE - {"may"}  # which may be a month
+_YEAR = re.compile(r"\d{4}")
 _MOST_WORDS = 24  # of a heading
 _TITLE_SHARE = 0.65  # of capitals among its first words
 _TITLE_END = re.compile(r"[,;:(–—]")
@@ -41,16 +43,17 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
     """
     if text.startswith("#"):
         return True
-    if not is_first or not 0 < len(reading.tokens) <= _MOST_WORDS:
-        return False
-    if any(token.word in _FINITE for token in reading.plain):
+    if not is_first or not 0 < len(reading.tokens) <= _MOST_WORDS or not _VERBS.isdisjoint(reading.words):
         return False
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
-    if any(is_period(quantity) for quantity in reading.quantities) and not read(text[:stop]).whole.marks.is_past:
-        return True
     head = [t for t in reading.tokens if t.end <= stop and t.weight and not any(c.isdigit() for c in t.word)]
-    return len(head) > 1 and sum(t.is_name for t in head) >= _TITLE_SHARE * len(head)
+    is_title = len(head) > 1 and sum(t.is_name for t in head) >= _TITLE_SHARE * len(head)
+    if not is_title and not (_YEAR.search(text) and any(is_period(quantity) for quantity in reading.quantities)):
+        return False
+    if "may" in reading.words and any(token.word == "may" for token in reading.plain):
+        return False
+    return is_title or not read(text[:stop]).whole.marks.is_past
 
 
 def is_clause(reading: Reading) -> bool:

@@ -53,7 +53,8 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
         return False
     if "may" in reading.words and any(token.word == "may" for token in reading.plain):
         return False
-    return is_title or not read(text[:stop]).whole.marks.is_past
+    opening = read(text[:stop])
+    return is_title or not opening.tokens or not opening.whole.marks.is_past
 
 
 def is_clause(reading: Reading) -> bool:

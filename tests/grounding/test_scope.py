@@ -33,6 +33,8 @@ def status(documents, answer):
         ("Wait.", False),
         ("Sales rose in 2031.", False),
         ("Fiscal year 2031.", True),
+        ("(2031) Harbour", True),
+        (", 2031", True),
     ],
 )
 def test_a_heading_names_and_states_nothing(text, heads):

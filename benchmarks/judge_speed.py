@@ -8,6 +8,7 @@ counted, so that other work on the machine doesn't matter.
 """
 
 import argparse
+import gc
 import random
 import re
 import resource
@@ -71,6 +72,9 @@ def main() -> None:
     options = parser.parse_args()
     chance = random.Random(options.seed)
     judge = LocalDiffJudge()
+    # As `enricher judge` does.
+    gc.set_threshold(50_000, 20, 20)
+    gc.freeze()
     _judge(judge, _record(chance, 0))  # tables and caches are filled by the first record
     started, judged, floor = _memory(), 0.0, 0.0
     for number in range(options.records):

@@ -121,7 +121,8 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
             values=values,
             detail=detail.group() if detail else "",
         )
-    return replace(measured(text, start, end, values, unit, precision), is_scaled=scale > 1)
+    value = measured(text, start, end, values, unit, precision)
+    return replace(value, is_scaled=True) if scale > 1 else value
 
 
 def measured(

@@ -4,9 +4,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 
+from enricher.grounding.lazy import lazy
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.polarity import Marks, read_marks
@@ -95,61 +96,61 @@ class Reading:
         self.words = {token.word for token in self.tokens}
         self.all_keys = {token.key for token in self.tokens if token.weight}
 
-    @cached_property
+    @lazy
     def pairs(self) -> list[tuple[str, str]]:
         """Return the pairs of neighbouring words."""
         return list(pairwise([token.word for token in self.tokens]))
 
-    @cached_property
+    @lazy
     def language(self) -> str | None:
         """Return the code of the language, as far as function words or script tell."""
         return guess_language(self.text, self.words)
 
-    @cached_property
+    @lazy
     def quantities(self) -> tuple[Quantity, ...]:
         """Return the values named in the sentence."""
         comma = None if self.language is None else self.language in _CONTINENTAL
         return find_quantities(self.text, self.tokens, self.words, decimal_comma=comma)
 
-    @cached_property
+    @lazy
     def _in_values(self) -> frozenset[int]:
         """Return the offsets of the words that are part of a value."""
         if not self.quantities:
             return frozenset()
         return frozenset(t.start for t in self.tokens if any(q.start <= t.start < q.end for q in self.quantities))
 
-    @cached_property
+    @lazy
     def clauses(self) -> tuple[Clause, ...]:
         """Return the clauses; the words and values of each belong to no other."""
         return tuple(_clauses(self.text, self.tokens, self.quantities, self._in_values))
 
-    @cached_property
+    @lazy
     def whole(self) -> Clause:
         """Return the sentence as one clause."""
         return Clause(self.text, self.tokens, self.plain, self.quantities)
 
-    @cached_property
+    @lazy
     def plain(self) -> tuple[Token, ...]:
         """Return the words outside of values: "May" in a date is no verb."""
         return tuple(t for t in self.tokens if t.start not in self._in_values)
 
-    @cached_property
+    @lazy
     def keys(self) -> dict[str, float]:
         """Return the weight of each content key, words inside values left out."""
         in_values = self._in_values
         return weights_of([t for t in self.tokens if t.start not in in_values] if in_values else self.tokens)
 
-    @cached_property
+    @lazy
     def weight(self) -> float:
         """Return what there is to support: the weights of words and values together."""
         return sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in self.quantities)
 
-    @cached_property
+    @lazy
     def marks(self) -> Marks:
         """Return the marks of the sentence as a whole."""
         return read_marks(self.tokens, self.text)
 
-    @cached_property
+    @lazy
     def names(self) -> frozenset[str]:
         """Return the keys of words written as names; none where capitals mean nothing (German, titles)."""
         inner = [t for t in self.tokens[1:] if t.weight and not t.word.isdigit()]

@@ -4,11 +4,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from functools import cached_property
-from heapq import nsmallest
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
+from enricher.grounding.lazy import lazy
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.scope import is_heading
@@ -34,7 +33,7 @@ class Source(NamedTuple):
 
 
 _TERMINAL = tuple(".!?…。！？।؟:;\"'”’»)|")
-_LANGUAGE_SAMPLE = 40  # sentences that tell the language of the documents
+_LANGUAGE_SAMPLE = 12  # sentences that tell the language of the documents
 _NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
 _PREFIX = 5  # letters that two forms of a word must share at least
 _SHARED_PART = 0.7  # of the longer form
@@ -103,7 +102,7 @@ class Evidence:
             self._languages = frozenset(code for code in known if code)
         return bool(self._languages) and language not in self._languages
 
-    @cached_property
+    @lazy
     def pairs(self) -> set[tuple[str, str]]:
         """Return all pairs of neighbouring words in the documents."""
         return {pair for source in self.sources for pair in source.reading.pairs}
@@ -183,9 +182,8 @@ class Evidence:
             gain = weight * self.rarity[known]
             for place in self._index[known]:
                 scores[place] += gain
-        if len(scores) <= limit:
-            return sorted(scores, key=lambda place: (-scores[place], place))
-        return nsmallest(limit, scores, key=lambda place: (-scores[place], place))
+        ranked = sorted((-score, place) for place, score in scores.items())
+        return [place for _, place in ranked[:limit]]
 
 
 def _are_forms(left: str, right: str) -> bool:

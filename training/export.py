@@ -17,7 +17,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.fusion_options import FusionOptions
 from onnxruntime.transformers.optimizer import optimize_model
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+INPUTS = ("input_ids", "attention_mask", "token_type_ids", "match_ids")
 
 
 def export(model: Entailment, path: Path) -> None:
@@ -31,8 +31,8 @@ def export(model: Entailment, path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            model, (sample, sample, types), str(path), input_names=list(INPUTS), output_names=["verdict", "token"],
-            dynamic_axes=axes, opset_version=17, dynamo=False,
+            model, (sample, sample, types, types), str(path), input_names=list(INPUTS),
+            output_names=["verdict", "token"], dynamic_axes=axes, opset_version=17, dynamo=False,
         )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def quantise(source: Path, target: Path) -> None:
         per_channel=True,
         reduce_range=True,  # without it, products of 8-bit values overflow on processors that lack VNNI
         nodes_to_exclude=heads,
-        op_types_to_quantize=["MatMul", "Gemm", "Attention", "EmbedLayerNormalization"],
+        op_types_to_quantize=["MatMul", "Gemm", "Attention", "Gather"],
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
 

@@ -21,6 +21,8 @@ class Entailment(nn.Module):
             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
         )  # fmt: skip
         width = self.encoder.config.hidden_size
+        self.match = nn.Embedding(4, width)
+        nn.init.normal_(self.match.weight, std=0.01)
         self.dropout = nn.Dropout(0.1)
         self.verdict = nn.Linear(3 * width, 3)
         self.token = nn.Linear(width, 1)
@@ -30,10 +32,13 @@ class Entailment(nn.Module):
             for parameter in layer.parameters():
                 parameter.requires_grad = False
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, match_ids: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return verdict logits (batch, 3: supported, unsupported, contradicted) and token logits (batch, length)."""
+        words = self.encoder.embeddings.word_embeddings(input_ids) + self.match(match_ids)
         states = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            inputs_embeds=words, attention_mask=attention_mask, token_type_ids=token_type_ids
         ).last_hidden_state
         claim = (attention_mask * (1 - token_type_ids)).unsqueeze(-1).to(states.dtype)
         mean = (states * claim).sum(1) / claim.sum(1)

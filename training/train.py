@@ -22,6 +22,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
+from enricher.grounding.entailment import matches
+
 BATCH = 16
 CHUNK = 24  # batches are cut by length inside chunks of this many, so that little is padded
 WARM_STEPS = 40
@@ -83,12 +85,14 @@ def tensors(tokenizer: Tokenizer, batch: list[Pair]) -> dict[str, Tensor]:
                 if end > start:
                     marks[i] = float(any(start < b and a < end for a, b in pair["b"]))
         types = [0] * (len(ids) + 1) + [1] * (len(tail) + 1)
-        rows.append(([*ids, 102, *tail, 102], types, marks))
+        found = [0, *matches(ids[1:], tail), 0, *matches(tail, ids[1:]), 0]
+        rows.append(([*ids, 102, *tail, 102], types, marks, found))
     length = max(len(r[0]) for r in rows)
     return {
         "input_ids": torch.tensor([r[0] + [0] * (length - len(r[0])) for r in rows]),
         "attention_mask": torch.tensor([[1] * len(r[0]) + [0] * (length - len(r[0])) for r in rows]),
         "token_type_ids": torch.tensor([r[1] + [1] * (length - len(r[1])) for r in rows]),
+        "match_ids": torch.tensor([r[3] + [0] * (length - len(r[3])) for r in rows]),
         "marks": torch.tensor([r[2] + [-1.0] * (length - len(r[2])) for r in rows]),
         "label": torch.tensor([p["y"] for p in batch]),
     }
@@ -96,7 +100,7 @@ def tensors(tokenizer: Tokenizer, batch: list[Pair]) -> dict[str, Tensor]:
 
 def loss_of(model: Entailment, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Return the verdict loss (a 'not supported' of unknown kind counts both kinds) and the token loss."""
-    verdict, token = model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+    verdict, token = model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"], batch["match_ids"])
     logs = functional.log_softmax(verdict, dim=-1)
     either = torch.logsumexp(logs[:, 1:], dim=-1)
     known = logs.gather(1, batch["label"].clamp(min=0).unsqueeze(1)).squeeze(1)
@@ -118,7 +122,9 @@ def optimizer_for(model: Entailment, rate: float, decay: float = 0.88) -> torch.
         parameters = [p for p in layer.parameters() if p.requires_grad]
         if parameters:
             groups.append({"params": parameters, "lr": rate * decay ** (len(layers) - 1 - depth)})
-    groups.append({"params": [*model.verdict.parameters(), *model.token.parameters()], "lr": rate * 5})
+    groups.append(
+        {"params": [*model.verdict.parameters(), *model.token.parameters(), *model.match.parameters()], "lr": rate * 5}
+    )
     return torch.optim.AdamW(groups, weight_decay=0.01)
 
 
@@ -131,6 +137,8 @@ def run(args: argparse.Namespace) -> None:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     model = Entailment(args.encoder, args.frozen_layers).train()
+    if args.start:
+        model.load_state_dict(torch.load(args.start), strict=False)
     optimizer = optimizer_for(model, args.rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda i: min((i + 1) / WARM_STEPS, max(0.02, (args.steps - i) / args.decay), 1.0)
@@ -179,6 +187,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--frozen-layers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--start", type=Path, help="begin with the weights of an earlier run")
     parser.add_argument("--seed", type=int, default=5)
     run(parser.parse_args())
 

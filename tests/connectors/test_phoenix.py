@@ -259,7 +259,8 @@ async def test_a_growing_trace_is_marked_and_explicit_ids_only_by_option(phoenix
 
 
 async def test_recorded_traces_read_the_same_through_phoenix_as_from_their_files(phoenix):
-    # One a family: Phoenix renumbers lists, splits JSON attributes and adds its own reading of gen_ai attributes.
+    # One a family: Phoenix renumbers lists, splits JSON attributes and adds its own reading of gen_ai attributes. None
+    # of them may be a sample of the demo, which other tests send to this server: Phoenix keeps a span id only once.
     names = (
         "awkward-attribute-count-limit-60docs",
         "awkward-orphan-children-no-root",
@@ -267,7 +268,7 @@ async def test_recorded_traces_read_the_same_through_phoenix_as_from_their_files
         "genai-openai-execute-tool",
         "google-adk-native",
         "haystack-rag",
-        "langchain-citations-numeric",
+        "langchain-retrieval-chain-dict",
         "langchain-retriever-error-fallback",
         "langgraph-tool-error",
         "llamaindex-llmrerank",

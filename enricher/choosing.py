@@ -12,7 +12,7 @@ from enricher.seams import Connector
 from enricher.settings import Job, Rule
 from enricher.steps.selection import sample
 from enricher.store import Hint, Store
-from enricher.trace import ReportFilter, SpanFilter, SpanKind, TraceQuery, TraceRef
+from enricher.trace import ReportFilter, SpanFilter, TraceQuery, TraceRef
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _is_of(hint: Hint, ref: TraceRef | None) -> bool:
 def _span_filter(rule: Rule) -> SpanFilter:
     where = rule.where
     return SpanFilter(
-        kind=SpanKind(where.kind) if where.kind else None,
+        kind=where.kind,
         name=where.name,
         status=where.status,
         attributes=where.attributes,

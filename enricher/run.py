@@ -19,7 +19,6 @@ from enricher.report import Finding, RuleCount, RunReport
 from enricher.seams import Connector, Executor
 from enricher.settings import Job, Rule
 from enricher.steps.rendering import names
-from enricher.steps.selection import merge
 from enricher.store import Evaluation, RefState, RunState, Settlement, Store, Taken, Watermark
 from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
 from enricher.verdict import Status
@@ -123,7 +122,7 @@ class Run:
         chosen: dict[str, TraceRef] = {}
         for rule in await self._chooser.rules_and_hints():
             for ref in (await self._ask(rule)).refs:
-                chosen[ref.trace_id] = merge(chosen[ref.trace_id], ref) if ref.trace_id in chosen else ref
+                chosen[ref.trace_id] = chosen[ref.trace_id].joined_with(ref) if ref.trace_id in chosen else ref
         refs = sorted(chosen.values(), key=lambda ref: not ref.reports)[: self._request.limit]
         self._counts.chosen = len(refs)
         self._progress.stage("reading traces", len(refs))

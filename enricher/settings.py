@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from enricher.errors import SetupError
+from enricher.trace import SpanKind
 
 JudgeName = Literal["diff"]
 EngineName = Literal["local", "openai"]
@@ -28,8 +29,6 @@ RiskLevel = Literal["normal", "high"]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password)$", re.IGNORECASE)
-# Phoenix keeps the name "note" for its notes and answers 400 to the whole batch.
-_RESERVED_ANNOTATION_NAMES = {"note"}
 
 
 def duration(value: object) -> object:
@@ -112,10 +111,14 @@ class ReportRule(Section):
     max_score: float | None = None
 
 
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
 class SpanRule(Section):
     """A trace counts when one of its spans meets all given conditions."""
 
-    kind: str | None = None
+    kind: Annotated[SpanKind | None, BeforeValidator(_upper)] = None
     name: str | None = None
     status: Literal["OK", "ERROR", "UNSET"] | None = None
     attributes: dict[str, Any] = Field(default_factory=dict)
@@ -190,13 +193,6 @@ class Job(Section):
         if len(set(names)) != len(names):
             raise ValueError("two rules have the same name")
         return rules
-
-    @field_validator("annotation_prefix")
-    @classmethod
-    def _keeps_clear_of_reserved_names(cls, prefix: str) -> str:
-        if prefix in _RESERVED_ANNOTATION_NAMES:
-            raise ValueError(f"'{prefix}' is a name that Phoenix keeps for itself")
-        return prefix
 
 
 class OpenAISettings(Section):

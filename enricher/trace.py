@@ -1,15 +1,13 @@
 """Nouns of intake: what is asked of a platform, what it holds, and what can be judged of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NewType
 
 TraceId = NewType("TraceId", str)
 SpanId = NewType("SpanId", str)
-
-NO_ATTRIBUTES: Mapping[str, Any] = {}
 
 
 class SpanKind(StrEnum):
@@ -53,6 +51,18 @@ class TraceRef:
     stratum: str | None = None  # value of the query's stratum key, for sampling per stratum
     reports: tuple[UserReport, ...] = ()
     locator: Mapping[str, str] = field(default_factory=dict)  # what the platform needs to find it again
+
+    def joined_with(self, newer: "TraceRef") -> "TraceRef":
+        """Return one ref for both: the trace is judged once, and carries every rule and report that named it."""
+        return replace(
+            self,
+            project=newer.project or self.project,
+            rules=tuple(dict.fromkeys((*self.rules, *newer.rules))),
+            start_time=newer.start_time or self.start_time,
+            stratum=newer.stratum or self.stratum,
+            reports=tuple(dict.fromkeys((*self.reports, *newer.reports))),
+            locator={**self.locator, **newer.locator},
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,7 +208,6 @@ class RejectReason(StrEnum):
     REDACTED = "redacted"
     TRUNCATED_ATTRIBUTES = "truncated_attributes"
     NO_ANSWER = "no_answer"
-    NO_QUESTION = "no_question"
     ERROR = "error"
     NOT_RAG = "not_rag"
     UNKNOWN_SPAN_ID = "unknown_span_id"
@@ -206,7 +215,6 @@ class RejectReason(StrEnum):
     UNREADABLE = "unreadable"
     TRACE_GONE = "trace_gone"
     STILL_RUNNING = "still_running"
-    EXTRACTION_FAILED = "extraction_failed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -84,6 +84,13 @@ jobs:
     assert "write for example 30m" in message
 
 
+def test_a_kind_of_span_that_does_not_exist_is_refused_when_the_config_is_read(tmp_path):
+    ok = _written(tmp_path, "jobs: {n: {rules: [{name: s, where: {kind: retriever}}]}}\n")
+    assert load(ok, {}).jobs["n"].rules[0].where.kind == "RETRIEVER"
+    with pytest.raises(SetupError, match=r"jobs\.n\.rules\.0\.where\.kind"):
+        load(_written(tmp_path, "jobs: {n: {rules: [{name: s, where: {kind: retreiver}}]}}\n"), {})
+
+
 def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path):
     path = _written(tmp_path, "connections: {phoenix: {kind: phoenix, api_key: hush-hush}}\n")
     with pytest.raises(SetupError) as raised:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from enricher.verdict import AlignmentStatus, Decision, DiffResult, Route, Status, Verdict
+from enricher.verdict import AlignmentStatus, Decision, DiffResult, Route, Verdict
 
 # Flags of a verdict or segment after which nobody should rely on it unread.
 _DOUBTS = ("evidence_not_verified", "context_truncated", "dropped_attributes", "injection_suspected", "source_conflict")
@@ -49,8 +49,3 @@ def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:
     raised = {flag.partition(":")[0] for flag in (*verdict.flags, *(flag for s in segments for flag in s.flags))}
     reasons += [doubt for doubt in _DOUBTS if doubt in raised]
     return reasons
-
-
-def is_failure(status: Status) -> bool:
-    """Tell whether the judge failed, as opposed to a verdict or a trace that was never judged."""
-    return not status.is_verdict and status not in (Status.SKIPPED, Status.INVALID_TRACE)

@@ -3,7 +3,6 @@
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from enricher.trace import TraceRef
 
@@ -37,15 +36,3 @@ def sample(refs: Iterable[TraceRef], *, rate: float = 1.0, max_per_stratum: int 
             heapq.heapreplace(heap, entry)
     for heap in heaps.values():
         yield from (ref for _, _, ref in heap)
-
-
-def merge(first: TraceRef, second: TraceRef) -> TraceRef:
-    """Join two refs to one trace: it is judged once, and carries every rule and report that named it."""
-    return replace(
-        first,
-        rules=tuple(dict.fromkeys(first.rules + second.rules)),
-        reports=tuple(dict.fromkeys(first.reports + second.reports)),
-        start_time=first.start_time or second.start_time,
-        stratum=first.stratum or second.stratum,
-        locator={**second.locator, **first.locator},
-    )

@@ -28,7 +28,7 @@ def take_in(connection: Connection, job: str, chosen: Iterable[TraceRef], again:
             added.append(_new_row(job, ref, now))
             continue
         old = _ref(row)
-        ref = _merge(old, ref)
+        ref = old.joined_with(ref)
         if not again and ref.rules == old.rules and ref.reports == old.reports:
             continue
         is_open = row.state in _OPEN
@@ -139,21 +139,8 @@ def _merged(chosen: Iterable[TraceRef]) -> dict[tuple[str, str], TraceRef]:
     merged: dict[tuple[str, str], TraceRef] = {}
     for ref in chosen:
         place = (ref.connection, str(ref.trace_id))
-        merged[place] = _merge(merged[place], ref) if place in merged else ref
+        merged[place] = merged[place].joined_with(ref) if place in merged else ref
     return merged
-
-
-def _merge(old: TraceRef, new: TraceRef) -> TraceRef:
-    return TraceRef(
-        connection=old.connection,
-        project=new.project or old.project,
-        trace_id=old.trace_id,
-        rules=tuple(dict.fromkeys((*old.rules, *new.rules))),
-        start_time=new.start_time or old.start_time,
-        stratum=new.stratum or old.stratum,
-        reports=tuple(dict.fromkeys((*old.reports, *new.reports))),
-        locator={**old.locator, **new.locator},
-    )
 
 
 def _new_row(job: str, ref: TraceRef, now: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Selection: stable sampling, strata, merging."""
+"""Selection: stable sampling, strata."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enricher.steps.selection import is_sampled, merge, position_of, sample
-from enricher.trace import TraceRef, UserReport
+from enricher.steps.selection import is_sampled, position_of, sample
+from enricher.trace import TraceRef
 
 
 def _ref(number: int, **fields) -> TraceRef:
@@ -48,10 +48,3 @@ def test_a_stratum_gives_at_most_its_number_whatever_the_order():
 
 def test_a_stratum_with_less_than_its_number_is_taken_whole():
     assert len(list(sample([_ref(n, stratum=None) for n in range(3)], max_per_stratum=20))) == 3
-
-
-def test_merging_keeps_the_rules_and_reports_of_both():
-    report = UserReport(name="user_feedback", label="thumbs-down")
-    merged = merge(_ref(1, rules=("sampled",)), _ref(1, rules=("reported",), reports=(report,)))
-    assert merged.rules == ("sampled", "reported")
-    assert merged.reports == (report,)

@@ -121,7 +121,7 @@ async def test_forgetting_a_trace_leaves_nothing_of_it_and_everything_else(store
     await store.take_in("nightly", [ref(1), ref(2)])
     await store.add_hint("phoenix", "shop", "t1")
     for number in (1, 2):
-        rejection = Rejection(trace_id=ref(number).trace_id, reason=RejectReason.NO_QUESTION)
+        rejection = Rejection(trace_id=ref(number).trace_id, reason=RejectReason.NO_CONTEXT)
         judged = evaluation(number, review=("contradicted",))
         await store.settle(settlement(run, number, judged, rejections=(rejection,)))
     findings = [{"trace_id": "t1", "text": "30 days"}, {"trace_id": "t2", "text": "30 days"}]

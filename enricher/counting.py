@@ -8,13 +8,22 @@ from datetime import datetime
 
 from enricher.delivery import Deliveries
 from enricher.pipeline import Judgement, Outcome
-from enricher.report import Finding, RuleCount, RunReport
+from enricher.report import Finding, RuleCount, RunReport, Tally
 from enricher.steps.rendering import explain, label
 from enricher.trace import Rejection, RejectReason, TraceRef
-from enricher.verdict import DiffResult, Status
+from enricher.verdict import Standing, Status
 
 _LISTED = 100  # findings kept for the report
-_RANKS = {"contradicted": 4.0, "unsupported": 3.0, "partial": 2.0, "faithful": 1.0}
+_RANKS = {
+    Standing.CONTRADICTED: 4.0,
+    Standing.SOURCE_CONFLICT: 3.5,
+    Standing.UNSUPPORTED: 3.0,
+    Standing.PARTIAL: 2.0,
+    Standing.OMITTED: 1.7,
+}
+_BROKEN_HALF = 2.5  # where a half of the pipeline failed
+_SOUND = 1.0
+_FAILED = 1.5  # a judge that failed
 
 
 class Counts:
@@ -30,10 +39,8 @@ class Counts:
         self._pulled = 0
         self._deferred = 0
         self._rejected: Counter[str] = Counter()
-        self._judged: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._labels: Counter[str] = Counter()
-        self._scores: list[float] = [0.0, 0.0]  # number, total
+        self._tallies: dict[str, _Tally] = {}
         self._in_review = 0
         self._spent: list[float] = [0.0, 0.0, 0.0]  # cost, prompt tokens, completion tokens
         self._numbers = itertools.count()
@@ -72,18 +79,14 @@ class Counts:
 
     def _add_judgement(self, ref: TraceRef, judgement: Judgement) -> None:
         verdict = judgement.verdict
-        self._judged[str(verdict.status)] += 1
+        self._tallies.setdefault(verdict.provenance.judge, _Tally()).add(judgement)
         self._in_review += bool(judgement.decision.reasons)
         if not judgement.is_recalled:
             usage = verdict.usage
             spent = (usage.cost, usage.prompt_tokens, usage.completion_tokens)
             self._spent = [a + b for a, b in zip(self._spent, spent, strict=True)]
-        if verdict.status.is_verdict:
-            self._labels[label(verdict)] += 1
-        else:
+        if not verdict.status.is_verdict:
             self._failed[str(verdict.status)] += 1
-        if verdict.score is not None:
-            self._scores = [self._scores[0] + 1, self._scores[1] + verdict.score]
         badness = _badness(judgement)
         self.list(_finding(ref, judgement), badness)
         if badness > self._worst_badness:
@@ -101,7 +104,8 @@ class Counts:
         deliveries: Deliveries,
     ) -> RunReport:
         """Sum up."""
-        scored, total = self._scores
+        tallies = {name: tally.frozen() for name, tally in self._tallies.items()}
+        leading = next(iter(tallies.values()), Tally())
         return RunReport(
             run_id=run_id,
             job=job,
@@ -116,12 +120,13 @@ class Counts:
             pulled=self._pulled,
             deferred=self._deferred,
             rejected=dict(self._rejected),
-            judged=dict(self._judged),
-            scored=int(scored),
-            no_claims=self._judged[str(Status.NO_CLAIMS)],
+            judged=dict(sum((Counter(tally.judged) for tally in tallies.values()), Counter[str]())),
+            scored=leading.scored,
+            no_claims=leading.no_claims,
             failed=dict(self._failed),
-            mean_score=total / scored if scored else None,
-            labels=dict(self._labels),
+            mean_score=leading.mean_score,
+            labels=leading.labels,
+            judges=tallies,
             written=deliveries.sent,
             confirmed=deliveries.confirmed,
             unwritten=deliveries.failed,
@@ -144,12 +149,54 @@ def _warning(rule: RuleCount) -> str:
     return f"0 of {rule.in_window} traces matched rule {rule.rule}: {why}"
 
 
+class _Tally:
+    """What one judge said so far."""
+
+    def __init__(self) -> None:
+        self.judged: Counter[str] = Counter()
+        self.labels: Counter[str] = Counter()
+        self.issues: Counter[str] = Counter()
+        self.certainties: Counter[str] = Counter()
+        self.scored = 0
+        self.total = 0.0
+
+    def add(self, judgement: Judgement) -> None:
+        """Count one judgement."""
+        verdict = judgement.verdict
+        self.judged[str(verdict.status)] += 1
+        if verdict.status.is_verdict:
+            self.labels[label(verdict)] += 1
+        if verdict.score is not None:
+            self.scored += 1
+            self.total += verdict.score
+        for finding in verdict.result.findings if verdict.result is not None else ():
+            self.issues[str(finding.standing)] += 1
+            if finding.certainty is not None:
+                self.certainties[str(finding.certainty)] += 1
+
+    def frozen(self) -> Tally:
+        """Return the figures as the report holds them."""
+        return Tally(
+            judged=dict(self.judged),
+            scored=self.scored,
+            no_claims=self.judged[str(Status.NO_CLAIMS)],
+            mean_score=self.total / self.scored if self.scored else None,
+            labels=dict(self.labels),
+            findings=dict(self.issues),
+            certainties=dict(self.certainties),
+        )
+
+
 def _badness(judgement: Judgement) -> float:
     """Order findings: contradictions before additions, before failures, before the rest; then by score."""
     verdict = judgement.verdict
-    if not isinstance(verdict.result, DiffResult):
-        return 1.5
-    return _RANKS.get(label(verdict), 0.0) + (0.9 - 0.9 * verdict.score if verdict.score is not None else 0.0)
+    if verdict.result is None:
+        return _FAILED
+    if verdict.result.kind == "halves":
+        return _SOUND if verdict.result.label == "none" else _BROKEN_HALF
+    worst = verdict.result.worst
+    rank = _RANKS[worst.standing] if worst is not None else _SOUND if verdict.status is Status.OK else 0.0
+    return rank + (0.9 - 0.9 * verdict.score if verdict.score is not None else 0.0)
 
 
 def _finding(ref: TraceRef, judgement: Judgement) -> Finding:

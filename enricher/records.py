@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 
 from enricher.errors import EnricherError, SetupError
 from enricher.seams import Judge
+from enricher.steps.rendering import details
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
 from enricher.steps.verification import verify
@@ -147,6 +148,8 @@ def row(verdict: Verdict) -> dict[str, Any]:
         if result.faithful_probability is not None:
             found["faithful_probability"] = round(result.faithful_probability, 4)
         found |= {"segments": [segment_row(s) for s in result.segments], "summary": result.summary}
+    elif result is not None:
+        found |= details(result) | {"summary": result.summary}
     else:
         found |= {"segments": [], "summary": verdict.failure or ""}
     provenance = verdict.provenance

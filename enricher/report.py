@@ -10,20 +10,31 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from enricher.verdict import AlignmentStatus, DiffResult, Noun, QuoteCheck, Segment, Verdict
+from enricher.verdict import HalvesResult, Noun, Part, QuoteCheck, Segment, Standing, Verdict
 
 STYLES: Mapping[str, str] = {
     "faithful": "green",
+    "pass": "green",
+    "consistent": "green",
+    "none": "green",
     "partial": "yellow",
     "unsupported": "red",
+    "fail": "red",
+    "retrieval": "red",
+    "generation": "red",
+    "both": "bold red",
     "contradicted": "bold red",
+    "source_conflict": "bold red",
     "no_claims": "dim",
 }
-_SEGMENT_STYLES = {
-    AlignmentStatus.FULLY_SUPPORTED: "green",
-    AlignmentStatus.PARTIALLY_SUPPORTED: "yellow",
-    AlignmentStatus.UNSUPPORTED: "red",
-    AlignmentStatus.CONTRADICTED: "bold red",
+_SOUND = ("faithful", "pass", "consistent", "none", "no_claims", "win", "tie")
+_STANDING_STYLES = {
+    Standing.SUPPORTED: "green",
+    Standing.PARTIAL: "yellow",
+    Standing.OMITTED: "yellow",
+    Standing.UNSUPPORTED: "red",
+    Standing.CONTRADICTED: "bold red",
+    Standing.SOURCE_CONFLICT: "bold red",
 }
 
 
@@ -51,6 +62,18 @@ class Finding(Noun):
     reported: bool = False  # a user report chose it
 
 
+class Tally(Noun):
+    """What one judge said in a run. Failures are counted apart and never part of a mean."""
+
+    judged: dict[str, int] = Field(default_factory=dict)  # verdicts by status
+    scored: int = 0
+    no_claims: int = 0
+    mean_score: float | None = None
+    labels: dict[str, int] = Field(default_factory=dict)
+    findings: dict[str, int] = Field(default_factory=dict)  # statements by standing
+    certainties: dict[str, int] = Field(default_factory=dict)  # findings by what a second check made of them
+
+
 class RunReport(Noun):
     """Everything a run did. Every trace that was chosen is in exactly one of judged, rejected, deferred, left."""
 
@@ -67,12 +90,13 @@ class RunReport(Noun):
     pulled: int = 0
     deferred: int = 0  # still running; looked at again next time
     rejected: dict[str, int] = Field(default_factory=dict)  # by reason
-    judged: dict[str, int] = Field(default_factory=dict)  # verdicts by status
-    scored: int = 0
+    judged: dict[str, int] = Field(default_factory=dict)  # verdicts of all judges by status
+    scored: int = 0  # this and the next figures: of the job's first judge
     no_claims: int = 0
-    failed: dict[str, int] = Field(default_factory=dict)  # by status; never part of the mean
     mean_score: float | None = None
     labels: dict[str, int] = Field(default_factory=dict)
+    judges: dict[str, Tally] = Field(default_factory=dict)  # every judge for itself, in the order of the job
+    failed: dict[str, int] = Field(default_factory=dict)  # of all judges by status; never part of the mean
     written: int = 0
     confirmed: int = 0
     unwritten: int = 0  # refused for good
@@ -114,7 +138,7 @@ def as_html(report: RunReport) -> str:
 
 
 def _headline(report: RunReport) -> Text:
-    flagged = sum(n for label, n in report.labels.items() if label not in ("faithful", "no_claims"))
+    flagged = sum(n for label, n in report.labels.items() if label not in _SOUND)
     total = sum(report.labels.values())
     text = Text(f"{report.job}: ", style="bold")
     if report.state == "dry_run":
@@ -135,6 +159,13 @@ def _rows(report: RunReport) -> Iterable[tuple[str, str]]:
     mean = "" if report.mean_score is None else f", mean score {report.mean_score:.3f}"
     yield "scored", f"{report.scored}{mean}"
     yield "no claims", str(report.no_claims)
+    if len(report.judges) > 1:
+        for name, tally in report.judges.items():
+            mean = "" if tally.mean_score is None else f", mean score {tally.mean_score:.3f}"
+            yield name, f"{_counted(tally.labels)}{mean}"
+    for name, tally in report.judges.items():
+        if tally.certainties:
+            yield f"second check of {name}", _counted(tally.certainties)
     yield "failed", _counted(report.failed)
     lost = (f", {report.unwritten} refused" if report.unwritten else "") + (
         f", {report.undelivered} to be sent again" if report.undelivered else ""
@@ -181,35 +212,42 @@ def _findings(findings: Iterable[Finding]) -> Table:
 def diff_view(verdict: Verdict, question: str | None, answer: str) -> RenderableType:
     """Render one verdict: the answer in colour, then each finding with the passage it was compared with."""
     parts: list[RenderableType] = [Text(f"Question  {question or '–'}", style="bold")]
-    if not isinstance(verdict.result, DiffResult):
+    result = verdict.result
+    if result is None:
         parts.append(Text(f"{verdict.status}: {verdict.failure or 'no verdict'}", style="magenta"))
         return Group(*parts)
-    parts.append(_coloured(answer, verdict.result.segments))
-    for segment in verdict.result.segments:
-        if segment.is_finding:
-            parts.append(_finding(segment))
-    score = "no score" if verdict.score is None else f"faithfulness {verdict.score:.2f}"
-    parts.append(Text(f"{score}. {verdict.result.summary}", style="dim"))
+    parts.append(_coloured(answer, result.parts))
+    parts += [_finding(part) for part in result.parts if part.is_finding]
+    if isinstance(result, HalvesResult):
+        parts += [Text(f"  {name}: {axis.word}. {axis.reason}") for name, axis in result.axes.items()]
+    if verdict.score is not None:
+        parts.append(Text(f"score {verdict.score:.2f}. {result.summary}", style="dim"))
+    else:
+        parts.append(Text(f"{result.label}. {result.summary}", style="dim"))
     return Group(*parts)
 
 
-def _coloured(answer: str, segments: Iterable[Segment]) -> Text:
+def _coloured(answer: str, found: Iterable[Part]) -> Text:
     text = Text("Answer    ", style="bold")
     body = Text(answer)
-    for segment in segments:
-        if segment.start is not None and segment.end is not None:
-            body.stylize(_SEGMENT_STYLES[segment.alignment_status], segment.start, segment.end)
+    for part in found:
+        start, end = getattr(part, "start", None), getattr(part, "end", None)
+        if start is not None and end is not None:
+            body.stylize(_STANDING_STYLES[part.standing], start, end)
     return text.append_text(body)
 
 
-def _finding(segment: Segment) -> Text:
-    if segment.is_omission:
-        text = Text("  left out     ", style="yellow")
+def _finding(part: Part) -> Text:
+    style = _STANDING_STYLES[part.standing]
+    if part.standing is Standing.OMITTED:
+        text = Text("  left out     ", style=style)
     else:
-        style = _SEGMENT_STYLES[segment.alignment_status]
-        text = Text(f"  {segment.issue_type.lower():<12} “{segment.generated_text}”", style=style)
-    text.append(f"\n               {segment.explanation}" if segment.explanation else "")
-    for quote in segment.evidence:
+        word = part.issue_type.lower() if isinstance(part, Segment) else str(part.standing).replace("_", " ")
+        text = Text(f"  {word:<12} “{part.statement}”", style=style)
+    if part.certainty is not None:
+        text.append(f"  {part.certainty} by the second check", style="magenta")
+    text.append(f"\n               {part.explanation}" if part.explanation else "")
+    for quote in part.evidence:
         mark = "✓" if quote.check is QuoteCheck.VERIFIED else f"not verified: {quote.reason or quote.check}"
         text.append(f"\n               {quote.document_id} {mark} ", style="dim")
         text.append(f"“{quote.text}”", style="cyan")

@@ -29,7 +29,8 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress"),
-    ("enricher.trace", "enricher.verdict", "enricher.folding", "enricher.wording"),
+    ("enricher.trace", "enricher.verdict"),
+    ("enricher.results",),
     ("enricher.resources",),
     ("enricher.errors", "enricher.folding", "enricher.wording"),
 )

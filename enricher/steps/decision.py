@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from enricher.verdict import AlignmentStatus, Decision, DiffResult, Route, Verdict
+from enricher.verdict import Decision, Route, Standing, Verdict
 
 # Flags of a verdict or segment after which nobody should rely on it unread.
 _DOUBTS = ("evidence_not_verified", "context_truncated", "dropped_attributes", "injection_suspected", "source_conflict")
@@ -41,11 +41,11 @@ def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:
     score, threshold = verdict.score, policy.threshold
     if score is not None and threshold is not None and score < threshold:
         reasons.append("score_below_threshold")
-    segments = verdict.result.segments if isinstance(verdict.result, DiffResult) else ()
-    if policy.risk_level == "high" and any(
-        s.alignment_status is AlignmentStatus.CONTRADICTED and not s.is_omission for s in segments
-    ):
+    parts = verdict.result.parts if verdict.result is not None else ()
+    if policy.risk_level == "high" and any(part.standing is Standing.CONTRADICTED for part in parts):
         reasons.append("contradicted")
-    raised = {flag.partition(":")[0] for flag in (*verdict.flags, *(flag for s in segments for flag in s.flags))}
+    raised = {flag.partition(":")[0] for flag in (*verdict.flags, *(flag for part in parts for flag in part.flags))}
+    if any(part.standing is Standing.SOURCE_CONFLICT for part in parts):
+        raised.add("source_conflict")
     reasons += [doubt for doubt in _DOUBTS if doubt in raised]
     return reasons

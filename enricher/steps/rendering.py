@@ -5,33 +5,54 @@ from typing import Any
 
 from enricher.trace import Document, Item, TraceRef
 from enricher.verdict import (
-    AlignmentStatus,
     Annotation,
+    ConsistencyResult,
     Decision,
     DiffResult,
+    FaithfulnessResult,
+    HalvesResult,
+    PairwiseResult,
+    Part,
     Provenance,
+    Quote,
     QuoteCheck,
+    Result,
     Route,
-    Segment,
+    Standing,
     Status,
     Verdict,
-    summary_of,
 )
 
 CONTEXT_DIFF = "context_diff"
 DOCUMENT_RELEVANCE = "document_relevance"
 NEEDS_REVIEW = "needs_review"
+PREFERENCE = "pairwise_preference"
 
-_LABELS = {
-    AlignmentStatus.FULLY_SUPPORTED: "faithful",
-    AlignmentStatus.PARTIALLY_SUPPORTED: "partial",
-    AlignmentStatus.UNSUPPORTED: "unsupported",
-    AlignmentStatus.CONTRADICTED: "contradicted",
-}
+_WORDS = ("yes", "partial", "no")
 NAMES: Mapping[str, tuple[str, ...]] = {
-    CONTEXT_DIFF: (*_LABELS.values(), "no_claims"),
+    CONTEXT_DIFF: ("faithful", "partial", "unsupported", "contradicted", "no_claims"),
+    "claim_faithfulness": ("pass", "fail", "no_claims"),
+    "failing_half": ("none", "generation", "retrieval", "both"),
+    "context_relevance": _WORDS,
+    "groundedness": _WORDS,
+    "answer_relevance": _WORDS,
+    "source_consistency": ("consistent", "unsupported", "contradicted", "source_conflict", "no_claims"),
+    PREFERENCE: ("win", "tie", "loss"),
     DOCUMENT_RELEVANCE: ("evidence", "contradicts", "unused"),
     NEEDS_REVIEW: (),
+}
+# The main annotation of each judge.
+_MAIN = {
+    "diff": CONTEXT_DIFF,
+    "faithfulness": "claim_faithfulness",
+    "halves": "failing_half",
+    "consistency": "source_consistency",
+    "pairwise": PREFERENCE,
+}
+_AXIS_MEANING = {
+    "context_relevance": "whether the context holds what the question asks for",
+    "groundedness": "whether the answer follows from the context",
+    "answer_relevance": "whether the answer answers the question",
 }
 
 
@@ -63,27 +84,40 @@ def render(
         )
 
     rendered = []
-    if decision.route in (Route.WRITE, Route.BOTH) and isinstance(verdict.result, DiffResult):
+    result = verdict.result
+    if decision.route in (Route.WRITE, Route.BOTH) and result is not None:
+        main = _MAIN[result.kind]
         rendered.append(
             annotation(
-                CONTEXT_DIFF,
+                main,
                 label=label(verdict),
                 score=verdict.score,
                 explanation=explain(verdict),
-                metadata=_metadata(verdict, ref, report_url),
+                metadata=_metadata(verdict, result, ref, report_url),
             )
         )
-        rendered += [
-            annotation(
-                DOCUMENT_RELEVANCE,
-                span_id=document.span_id,
-                document_position=document.position,
-                label=use,
-                score=0.0 if use == "unused" else 1.0,
-                explanation=sentence,
-            )
-            for document, use, sentence in _document_uses(verdict.result, item.documents)
-        ]
+        if isinstance(result, HalvesResult):
+            rendered += [
+                annotation(
+                    name,
+                    label=axis.word,
+                    score=float(axis.value),
+                    explanation=axis.reason or f"{axis.word}: {_AXIS_MEANING[name]}",
+                )
+                for name, axis in result.axes.items()
+            ]
+        if isinstance(result, DiffResult):
+            rendered += [
+                annotation(
+                    DOCUMENT_RELEVANCE,
+                    span_id=document.span_id,
+                    document_position=document.position,
+                    label=use,
+                    score=0.0 if use == "unused" else 1.0,
+                    explanation=sentence,
+                )
+                for document, use, sentence in _document_uses(result, item.documents)
+            ]
     if decision.route in (Route.REVIEW, Route.BOTH):
         rendered.append(
             annotation(
@@ -97,33 +131,27 @@ def render(
 
 
 def label(verdict: Verdict) -> str:
-    """Return the word people filter by: the worst status among the generated segments."""
+    """Return the word people filter by."""
     if verdict.status is Status.NO_CLAIMS or verdict.result is None:
         return "no_claims"
-    order = list(_LABELS)
-    statuses = [s.alignment_status for s in verdict.result.segments if not s.is_omission]
-    return _LABELS[max(statuses, key=order.index, default=AlignmentStatus.FULLY_SUPPORTED)]
+    return verdict.result.label
 
 
 def explain(verdict: Verdict) -> str:
     """Say in one plain sentence what is worst, with the passage; platforms show no more than three lines."""
     if verdict.result is None:
         return verdict.failure or f"No verdict: {verdict.status}."
-    return verdict.result.summary or summary_of(verdict.result.segments)
+    return verdict.result.summary or verdict.result.with_parts(verdict.result.parts).summary
 
 
-def _metadata(verdict: Verdict, ref: TraceRef, report_url: str | None) -> dict[str, Any]:
-    result = verdict.result
-    assert isinstance(result, DiffResult)
+def _metadata(verdict: Verdict, result: Result, ref: TraceRef, report_url: str | None) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "status": str(verdict.status),
-        "segments": [_segment(s) for s in result.segments],
+        **details(result),
         "flags": list(verdict.flags),
         "judge": verdict.provenance.model_dump(exclude_none=True),
         "chosen_by": list(ref.rules),
     }
-    if result.faithful_probability is not None:
-        metadata["faithful_probability"] = round(result.faithful_probability, 4)
     if ref.reports:
         metadata["user_reports"] = [
             {"name": r.name, "label": r.label, "score": r.score, "comment": r.comment, "author": r.author}
@@ -134,15 +162,49 @@ def _metadata(verdict: Verdict, ref: TraceRef, report_url: str | None) -> dict[s
     return metadata
 
 
-def _segment(segment: Segment) -> dict[str, Any]:
-    return segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {
-        "segment_id": segment.segment_id,
-        "generated_text": segment.generated_text,
-    }
+def details(result: Result) -> dict[str, Any]:
+    """Return the result as people read it on the platform: every statement with its status and passages."""
+    found = result.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=_OWN_WAY)
+    if isinstance(result, DiffResult):
+        found["segments"] = [_part(segment) | {"generated_text": segment.generated_text} for segment in result.segments]
+    elif isinstance(result, FaithfulnessResult):
+        found |= {
+            "claims": [_part(claim) for claim in result.claims],
+            "outcome": str(result.outcome),
+            "unsupported_claims": list(result.unsupported_claims),
+            "most_dangerous_error": result.most_dangerous_error,
+        }
+    elif isinstance(result, ConsistencyResult):
+        found |= {
+            "claims": [_part(claim) | {"source_references": _references(claim.evidence)} for claim in result.claims],
+            "counts": result.counts,
+        }
+    elif isinstance(result, HalvesResult):
+        found |= {"failing_half": str(result.failing_half), "fix_note": result.fix_note}
+    elif isinstance(result, PairwiseResult):
+        found |= {"hallucinations": [_part(flag) for flag in result.hallucinations]}
+        found |= {"preferred": str(result.preferred), "position_bias": result.has_position_bias}
+    if (probability := getattr(result, "faithful_probability", None)) is not None:
+        found["faithful_probability"] = round(probability, 4)
+    return found
+
+
+# The summary stands beside the metadata, and the statements are written out by `details`.
+_OWN_WAY = {"summary", "segments", "claims", "hallucinations", "faithful_probability"}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+def _references(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
+    return [
+        {"document_id": q.document_id, "passage": q.text, "relationship": str(q.stance or "SUPPORTS")} for q in quotes
+    ]
 
 
 def _document_uses(result: DiffResult, documents: Sequence[Document]) -> Iterator[tuple[Document, str, str]]:
-    cited: dict[str, list[Segment]] = {}
+    cited: dict[str, list[Part]] = {}
     for segment in result.segments:
         for quote in segment.evidence:
             if quote.check is QuoteCheck.VERIFIED and quote.document_id is not None:
@@ -154,7 +216,7 @@ def _document_uses(result: DiffResult, documents: Sequence[Document]) -> Iterato
         segments = cited.get(document.id, [])
         if not segments:
             yield document, "unused", "No part of the answer rests on this document."
-        elif any(s.alignment_status is AlignmentStatus.CONTRADICTED and not s.is_omission for s in segments):
+        elif any(segment.standing is Standing.CONTRADICTED for segment in segments):
             yield document, "contradicts", "The answer contradicts this document."
         else:
             parts = "1 part" if len(segments) == 1 else f"{len(segments)} parts"

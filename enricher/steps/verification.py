@@ -5,7 +5,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from enricher.folding import Haystack, folded
 from enricher.trace import Document, Item
-from enricher.verdict import AlignmentStatus, DiffResult, IssueType, Quote, QuoteCheck, Segment, Verdict, summary_of
+from enricher.verdict import (
+    AlignmentStatus,
+    Claim,
+    ClaimVerdict,
+    ConsistencyResult,
+    Hallucination,
+    HalvesResult,
+    IssueType,
+    Part,
+    Quote,
+    QuoteCheck,
+    Segment,
+    SourceConflict,
+    Stance,
+    Standing,
+    Verdict,
+)
 from enricher.wording import addresses_judge, reverses, states_absence
 
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*\.{3,}\s*\]|\(\s*\.{3,}\s*\)|\.{3,}|\. \. \.)\s*")
@@ -18,13 +34,22 @@ _ANSWER_ONLY = "found only in the answer"
 def verify(verdict: Verdict, item: Item) -> Verdict:
     """Check all evidence of a verdict, downgrade what rests on none, fill in span ids, flag suspected injections."""
     suspicions = flag_injection(item)
-    if not isinstance(verdict.result, DiffResult):
+    result = verdict.result
+    if result is None or isinstance(result, HalvesResult):
         return verdict.model_copy(update={"flags": _merged(verdict.flags, suspicions)})
     library = _Library(item.documents, item.answer)
-    segments = tuple(_checked(segment, item, library) for segment in verdict.result.segments)
-    raised = [flag for flag in ("evidence_not_verified", "misattributed") if any(flag in s.flags for s in segments)]
-    result = verdict.result.model_copy(update={"segments": segments, "summary": summary_of(segments)})
+    parts = tuple(_checked(part, item, library) for part in result.parts)
+    raised = [flag for flag in ("evidence_not_verified", "misattributed") if any(flag in p.flags for p in parts)]
+    result = result.with_parts(parts)
+    if isinstance(result, ConsistencyResult):
+        conflicts = (_checked_conflict(conflict, library) for conflict in result.conflicts)
+        result = result.model_copy(update={"conflicts": tuple(c for c in conflicts if len(c.document_ids) > 1)})
     return verdict.model_copy(update={"result": result, "flags": _merged(verdict.flags, raised, suspicions)})
+
+
+def verify_part(part: Part, item: Item) -> Part:
+    """Check the evidence of one statement, as `verify` does for all of a verdict."""
+    return _checked(part, item, _Library(item.documents, item.answer))
 
 
 def verify_quote(quote: Quote, documents: Sequence[Document], answer: str = "") -> Quote:
@@ -192,22 +217,28 @@ def _too_short(needle: str) -> str | None:
     return "too short" if letters < 4 or (is_one_word and letters < 6) else None
 
 
-def _checked(segment: Segment, item: Item, library: _Library) -> Segment:
-    evidence = _evidence(segment.evidence, library)
+def _checked(part: Part, item: Item, library: _Library) -> Part:
+    evidence = _evidence(part.evidence, library)
     verified = [quote for quote in evidence if quote.check is QuoteCheck.VERIFIED]
-    flags = list(segment.flags)
+    flags = list(part.flags)
     if any(quote.check is QuoteCheck.MISATTRIBUTED for quote in evidence):
         flags.append("misattributed")
     known = _known_spans(item)
-    stated = [reference for reference in segment.trace_event_references if reference in known]
-    if len(stated) < len(segment.trace_event_references):
+    stated = [reference for reference in part.trace_event_references if reference in known]
+    if len(stated) < len(part.trace_event_references):
         flags.append("unknown_span_id")
     spans = _merged((q.span_id for q in verified if q.span_id), [item.answer_span_id or item.annotate_span_id], stated)
     update: dict[str, object] = {"evidence": (*verified, *(q for q in evidence if q.check in _NOT_EVIDENCE))}
-    if not verified and _needs_evidence(segment):
+    if _lacks_evidence(part, verified):
         flags.append("evidence_not_verified")
-        update |= _downgrade(segment)
-    return segment.model_copy(update={**update, "flags": _merged(flags), "trace_event_references": spans})
+        update |= _downgrade(part, verified)
+    return part.model_copy(update={**update, "flags": _merged(flags), "trace_event_references": spans})
+
+
+def _checked_conflict(conflict: SourceConflict, library: _Library) -> SourceConflict:
+    """Keep the passages of a conflict that stand where they are said to stand."""
+    verified = [quote for quote in _evidence(conflict.passages, library) if quote.check is QuoteCheck.VERIFIED]
+    return conflict.model_copy(update={"passages": tuple(verified)})
 
 
 def _evidence(quotes: Iterable[Quote], library: _Library) -> list[Quote]:
@@ -266,24 +297,41 @@ def _overlaps(needle: str, left: str, right: str) -> Iterator[int]:
                 yield cut
 
 
-def _needs_evidence(segment: Segment) -> bool:
-    if segment.is_omission or segment.alignment_status is AlignmentStatus.CONTRADICTED:
+def _lacks_evidence(part: Part, verified: Sequence[Quote]) -> bool:
+    """Tell whether the verdict on a statement rests on a passage that could not be verified."""
+    if isinstance(part, Hallucination):
+        return False  # that nothing supports it needs no passage
+    if part.standing is Standing.SOURCE_CONFLICT:
+        return not {Stance.SUPPORTS, Stance.CONTRADICTS} <= {quote.stance for quote in verified}
+    if verified:
+        return False
+    if part.standing in (Standing.OMITTED, Standing.CONTRADICTED):
         return True
-    if segment.alignment_status is AlignmentStatus.FULLY_SUPPORTED:
-        return bool(segment.evidence) or not states_absence(segment.generated_text or "")
-    return segment.alignment_status is AlignmentStatus.PARTIALLY_SUPPORTED and bool(segment.evidence)
+    if part.standing is Standing.SUPPORTED:
+        return bool(part.evidence) or not states_absence(part.statement)
+    return part.standing is Standing.PARTIAL and bool(part.evidence)
 
 
-def _downgrade(segment: Segment) -> Mapping[str, object]:
-    if segment.is_omission:
+def _downgrade(part: Part, verified: Sequence[Quote]) -> Mapping[str, object]:
+    if part.standing is Standing.OMITTED:
         return {}
-    why = f"The judge said {segment.alignment_status}, but its evidence could not be verified."
-    return {
-        "alignment_status": AlignmentStatus.UNSUPPORTED,
-        "issue_type": IssueType.ADDED,
-        "explanation": f"{why} {segment.explanation}".strip(),
-        "score": None,
-    }
+    if isinstance(part, Segment):
+        labels = {"alignment_status": AlignmentStatus.UNSUPPORTED, "issue_type": IssueType.ADDED}
+        was = str(part.alignment_status)
+    elif isinstance(part, Claim):
+        labels, was = {"verdict": _without_conflict(verified)}, str(part.verdict)
+    else:
+        return {}
+    why = f"The judge said {was}, but its evidence could not be verified."
+    return {**labels, "explanation": f"{why} {part.explanation}".strip(), "score": None}
+
+
+def _without_conflict(verified: Sequence[Quote]) -> ClaimVerdict:
+    # Of a conflict with one verified side, that side stands.
+    stances = {quote.stance for quote in verified}
+    if Stance.SUPPORTS in stances:
+        return ClaimVerdict.SUPPORTED
+    return ClaimVerdict.CONTRADICTED if Stance.CONTRADICTS in stances else ClaimVerdict.UNSUPPORTED
 
 
 def _known_spans(item: Item) -> set[str]:

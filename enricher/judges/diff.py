@@ -1,30 +1,31 @@
 """The diff judge on a model: where does the answer leave its context?"""
 
 import asyncio
-import hashlib
-import json
-import logging
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from enricher.judges import segments as wire
-from enricher.judges.chat import Chat, NoReply, Reply
+from enricher.judges.chat import Chat
+from enricher.judges.conversation import (
+    FINAL,
+    LEAST,
+    MARGIN,
+    SHRINKS,
+    Talk,
+    ask,
+    provenance_of,
+    reply_size,
+    verdict_of,
+)
 from enricher.judges.material import Material, fence_for, lay_out
-from enricher.judges.reply import ReplyObject, Unusable, read_object, score_flags
+from enricher.judges.reply import Unusable, score_flags
 from enricher.judges.segments import Reading
 from enricher.judges.windows import cut_documents, cut_sentences, merge_windows, tokens
 from enricher.prompts import Message, Prompt, render
 from enricher.trace import Document, Item, Sentence
-from enricher.verdict import DiffResult, Provenance, Status, Usage, Verdict, summary_of, supported_share
-
-_log = logging.getLogger(__name__)
-_MARGIN = 64  # tokens that chat templates add
-_LEAST = 128  # tokens of documents and answer below which a window is not worth a request
-_SHRINKS = 3  # how often a context is cut smaller after the server refused it
-# A model that refused once refuses again, and a missing answer has had its retries.
-_FINAL = (Status.JUDGE_REFUSED, Status.JUDGE_UNAVAILABLE, Status.JUDGE_CONTEXT_TOO_LONG)
+from enricher.verdict import DiffResult, Status, Verdict, summary_of, supported_share
 
 
 class ModelDiffJudge:
@@ -35,28 +36,18 @@ class ModelDiffJudge:
         self._prompt = prompt
         self._salt = salt or secrets.token_bytes(16)  # give all judges of a run the same, for the shared prefix
         self._window = chat.options.window
-        options = chat.options
-        settings = [prompt.fingerprint, options.max_tokens, options.context_window, options.seed]
-        self.provenance = Provenance(
-            judge=prompt.judge,
-            engine="openai",
-            prompt=prompt.name,
-            prompt_hash=prompt.fingerprint,
-            model=options.model,
-            settings_hash=hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12],
-        )
+        self.provenance = provenance_of(prompt, chat.options)
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        talk = _Talk()
+        talk = Talk()
         wanted = tuple(sentence for sentence in item.sentences if sentence.is_checkable)
         if not wanted:
-            return self._verdict(item, talk, Status.NO_CLAIMS, result=DiffResult(segments=()))
+            return verdict_of(item, self.provenance, talk, Status.NO_CLAIMS, result=DiffResult(segments=()))
         outcome = await self._judged(item, wanted, talk)
         if isinstance(outcome, Unusable):
-            _log.info("trace %s: %s: %s", item.trace_id, outcome.status, outcome.problem)
             talk.add_flags(outcome.flags)
-            return self._verdict(item, talk, outcome.status, failure=outcome.problem)
+            return verdict_of(item, self.provenance, talk, outcome.status, failure=outcome.problem)
         score, flags = outcome.stated_score, outcome.flags
         if score is not None:
             score, compared = score_flags(score, supported_share(outcome.segments))
@@ -64,16 +55,16 @@ class ModelDiffJudge:
         talk.add_flags(flags)
         segments = (*outcome.segments, *outcome.omissions)
         result = DiffResult(segments=segments, summary=summary_of(segments), judge_score=score)
-        return self._verdict(item, talk, Status.OK, result=result)
+        return verdict_of(item, self.provenance, talk, Status.OK, result=result)
 
     async def aclose(self) -> None:
         """Release connections."""
         await self._chat.aclose()
 
-    async def _judged(self, item: Item, wanted: Sequence[Sentence], talk: "_Talk") -> Reading | Unusable:
+    async def _judged(self, item: Item, wanted: Sequence[Sentence], talk: Talk) -> Reading | Unusable:
         """Judge in one request or, when the context does not fit, in several that are merged."""
-        room = self._window - self._reply_size() - _MARGIN
-        for _ in range(_SHRINKS + 1):
+        room = self._window - self._reply_size() - MARGIN
+        for _ in range(SHRINKS + 1):
             requests = self._plan(item, wanted, room)
             if requests is None:
                 break
@@ -86,7 +77,7 @@ class ModelDiffJudge:
             self._window = min(self._window, talk.context_limit or self._window)
             # Never the same request again: what follows is smaller than the largest that was refused.
             largest = max(request.size for request in requests)
-            room = min(int(0.6 * largest), self._window - self._reply_size() - _MARGIN)
+            room = min(int(0.6 * largest), self._window - self._reply_size() - MARGIN)
         problem = "the answer and its context do not fit the model, however they are cut"
         return Unusable(status=Status.JUDGE_CONTEXT_TOO_LONG, problem=problem)
 
@@ -97,7 +88,7 @@ class ModelDiffJudge:
         if whole.size <= room:
             return [whole]
         left = room - self._request(item, (), item.sentences[:1], wanted[:1], fence).size
-        if left < _LEAST:
+        if left < LEAST:
             return None
         requests = []
         for shown in cut_sentences(item.sentences, left // 3):
@@ -105,7 +96,7 @@ class ModelDiffJudge:
             if not asked:
                 continue
             used = self._request(item, (), shown, asked, fence).size
-            for documents in cut_documents(item.documents, max(_LEAST // 2, room - used)):
+            for documents in cut_documents(item.documents, max(LEAST // 2, room - used)):
                 requests.append(self._request(item, documents, shown, asked, fence))
         return requests
 
@@ -123,18 +114,18 @@ class ModelDiffJudge:
         messages = self._messages(request, request.wanted, item, "")
         return replace(request, messages=messages, size=sum(tokens(message["content"]) for message in messages))
 
-    async def _converse(self, item: Item, request: "_Request", talk: "_Talk") -> Reading | Unusable:
+    async def _converse(self, item: Item, request: "_Request", talk: Talk) -> Reading | Unusable:
         """Ask, and once more if the reply can't be used; what was missing is asked for alone."""
         reading: Reading | None = None
         wanted, messages, max_tokens = request.wanted, request.messages, self._reply_size()
         for is_last in (False, True):
             outcome = await self._ask(item, request, wanted, messages, max_tokens, talk)
             if isinstance(outcome, Unusable):
-                if is_last or outcome.status in _FINAL:
+                if is_last or outcome.status in FINAL:
                     return outcome
                 talk.add_flags(outcome.flags)
                 if outcome.status is Status.JUDGE_TRUNCATED:
-                    grown = min(2 * max_tokens, self._window - request.size - _MARGIN)
+                    grown = min(2 * max_tokens, self._window - request.size - MARGIN)
                     if grown <= max_tokens:
                         return outcome
                     max_tokens = grown
@@ -158,19 +149,11 @@ class ModelDiffJudge:
         wanted: Sequence[Sentence],
         messages: Sequence[Message],
         max_tokens: int,
-        talk: "_Talk",
+        talk: Talk,
     ) -> Reading | Unusable:
-        name = self._prompt.name.replace("@", "_")
-        reply = await self._chat.ask(messages, schema=self._prompt.schema, schema_name=name, max_tokens=max_tokens)
-        talk.note(reply)
-        if isinstance(reply, NoReply):
-            return Unusable(status=reply.status, problem=reply.failure)
-        found = read_object(reply.content, keys=wire.KEYS, finish_reason=reply.finish_reason, refusal=reply.refusal)
-        if isinstance(found, Unusable):
-            return found
-        talk.note_object(found)
-        read = wire.read_references if self._prompt.evidence == "references" else wire.read_quotes
-        return read(found.value, item, request.material, wanted)
+        reader = wire.read_references if self._prompt.evidence == "references" else wire.read_quotes
+        read = partial(reader, item=item, material=request.material, wanted=wanted)
+        return await ask(self._chat, self._prompt, messages, read, keys=wire.KEYS, max_tokens=max_tokens, talk=talk)
 
     def _messages(self, request: "_Request", wanted: Sequence[Sentence], item: Item, error: str) -> tuple[Message, ...]:
         variables = {**request.material.variables, "previous_error": error}
@@ -195,29 +178,7 @@ class ModelDiffJudge:
 
     def _reply_size(self) -> int:
         """Return how many tokens a reply may have; in a small window no more than a quarter of it."""
-        configured = self._chat.options.max_tokens
-        return configured if configured * 2 <= self._window else max(128, self._window // 4)
-
-    def _verdict(
-        self,
-        item: Item,
-        talk: "_Talk",
-        status: Status,
-        *,
-        result: DiffResult | None = None,
-        failure: str | None = None,
-    ) -> Verdict:
-        return Verdict(
-            trace_id=item.trace_id,
-            span_id=item.annotate_span_id,
-            status=status,
-            result=result,
-            failure=failure,
-            flags=tuple(talk.flags),
-            provenance=self.provenance.model_copy(update={"model_snapshot": talk.snapshot}),
-            usage=talk.usage,
-            raw_replies=tuple(talk.replies),
-        )
+        return reply_size(self._chat.options, self._window)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,40 +189,3 @@ class _Request:
     wanted: tuple[Sentence, ...]
     messages: tuple[Message, ...] = ()
     size: int = 0
-
-
-@dataclass(slots=True)
-class _Talk:
-    """All that was said about one item."""
-
-    usage: Usage = field(default_factory=Usage)
-    replies: list[str] = field(default_factory=list)
-    flags: dict[str, None] = field(default_factory=dict)
-    snapshot: str | None = None
-    context_limit: int | None = None
-
-    def note(self, reply: Reply | NoReply) -> None:
-        """Record what a call said and cost."""
-        self.usage = _sum(self.usage, reply.usage)
-        if isinstance(reply, NoReply):
-            self.context_limit = reply.context_limit or self.context_limit
-            return
-        self.replies.append(reply.content or reply.refusal or "")
-        self.snapshot = reply.snapshot or self.snapshot
-        if reply.is_shifted:
-            self.add_flags(("model_snapshot_changed",))
-
-    def note_object(self, found: ReplyObject) -> None:
-        """Record whether the reply had to be repaired."""
-        if found.is_repaired:
-            self.add_flags(("judge_reply_repaired",))
-
-    def add_flags(self, flags: Sequence[str]) -> None:
-        """Add flags, each once."""
-        self.flags.update(dict.fromkeys(flags))
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    left, right = first.model_dump(), second.model_dump()
-    summed: Mapping[str, Any] = {key: left[key] + right[key] for key in left}
-    return Usage(**summed)

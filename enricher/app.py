@@ -19,9 +19,7 @@ from enricher.choosing import Request
 from enricher.doctor import Check, check_connection, check_rules
 from enricher.errors import BadReply, EnricherError, SetupError
 from enricher.executors.local import LocalExecutor
-from enricher.judges.chat import Chat, ChatOptions
-from enricher.judges.diff import ModelDiffJudge
-from enricher.judges.local import LocalDiffJudge
+from enricher.panel import Panel, judge_for
 from enricher.pipeline import Pipeline, Recall, input_hash
 from enricher.progress import Reporter, Silent
 from enricher.prompts import list_prompts
@@ -30,8 +28,8 @@ from enricher.prompts import verify as released_problems
 from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Plan, Run, RunResult
-from enricher.seams import Connector, Judge
-from enricher.settings import Connection, FilesConnection, Job, LangSmithConnection, Settings
+from enricher.seams import Connector
+from enricher.settings import Connection, FilesConnection, LangSmithConnection, Settings
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.validation import validate
@@ -72,7 +70,7 @@ class App:
         job = self.settings.jobs.get(name)
         if job is None:
             raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
-        judges = [judge_for(self.settings, job, judge_name) for judge_name in job.judges]
+        panel = Panel.of(self.settings, job)
         try:
             yield Plan(
                 name=name,
@@ -80,7 +78,8 @@ class App:
                 connector=self.connectors[job.connection],
                 platform=self.settings.connections[job.connection].kind,
                 pipeline=Pipeline(
-                    judges=judges,
+                    judges=panel.judges,
+                    second=panel.second,
                     recall=_recall(self.store),
                     policy=PolicyRule(
                         route=Route(job.policy.route),
@@ -94,8 +93,7 @@ class App:
                 ),
             )
         finally:
-            for judge in judges:
-                await judge.aclose()
+            await panel.aclose()
 
     async def run(self, name: str, request: Request, progress: Reporter, stop: asyncio.Event) -> RunResult:
         """Run one job now, unless another process is running it."""
@@ -168,41 +166,6 @@ def _connector(name: str, section: Connection) -> Connector:
     )
 
 
-def judge_for(settings: Settings, job: Job, name: str, engine: str | None = None) -> Judge:
-    """Build a judge for a job."""
-    if (engine or settings.engine) == "local":
-        return LocalDiffJudge()
-    options = settings.openai
-    if not options.model:
-        raise SetupError("openai.model: name the model in the config, since the engine is openai")
-    prompt = load_prompt(
-        options.prompt,
-        folders=settings.prompt_folders,
-        additional_constraints=job.additional_constraints,
-        examples=job.examples,
-        risk_level=job.risk_level,
-    )
-    chat = Chat(
-        ChatOptions(
-            base_url=options.base_url,
-            model=options.model,
-            api_key=options.api_key,
-            max_tokens=options.max_tokens,
-            context_window=options.context_window,
-            api_version=options.api_version,
-            timeout_s=options.timeout.total_seconds(),
-            deadline_s=options.deadline.total_seconds(),
-            attempts=options.attempts,
-            concurrency=options.concurrency,
-            seed=options.seed,
-            price_in=options.price_in,
-            price_cached=options.price_cached,
-            price_out=options.price_out,
-        )
-    )
-    return ModelDiffJudge(chat, prompt)
-
-
 def _recall(store: Store) -> Recall:
     async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
         key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
@@ -252,14 +215,10 @@ async def judge_file(
     settings: Settings, source: Path, output: Path | None, name: str, engine: str | None, progress: Reporter
 ) -> int:
     """Judge the records of a file; return how many of them failed."""
-    if name != "diff":
-        raise SetupError(f"--judge: '{name}' is not known; use diff")
-    if engine not in (None, "local", "openai"):
-        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
     if output is not None and output.resolve() == source.resolve():
         raise SetupError(f"{output} is the input; name another file for the output")
     lines = read_lines(source)
-    judge = judge_for(settings, Job(), name, engine)
+    judge = judge_for(settings, name, engine)
     gc.freeze()  # the tables of the judge stay; looking through them at every collection is wasted
     failed = 0
     try:
@@ -369,7 +328,7 @@ async def examine(settings: Settings) -> list[Check]:
         for name, job in settings.jobs.items():
             try:
                 async with app.plan(name) as plan:
-                    judges = [judge.provenance.version for judge in plan.pipeline.judges]
+                    judges = [judging.judge.provenance.version for judging in plan.pipeline.judges]
                     checks.append(Check(name=f"judges of job {name}", ok=True, facts={"versions": ", ".join(judges)}))
                     if reachable[job.connection]:
                         run = Run(plan, app.store, LocalExecutor(concurrency=1), Request(), Silent(), asyncio.Event())

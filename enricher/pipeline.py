@@ -1,7 +1,7 @@
 """One trace from end to end, one line a step. Read this first.
 
-select ─► pull ─► extract ─► validate ─► judge ─► verify ─► decide ─► render ─► settle ─► deliver ─► report
-└─── run.py ──┘   └──────────────────── this module ───────────────────────┘   └─────── run.py ────────┘
+select ─► pull ─► extract ─► validate ─► judge ─► verify ─► check ─► decide ─► render ─► settle ─► deliver ─► report
+└─── run.py ──┘   └────────────────────────── this module ─────────────────────────┘   └─────── run.py ────────┘
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from enricher.seams import Judge
+from enricher.seams import Judge, SecondCheck
 from enricher.steps.decision import PolicyRule, decide
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.rendering import render
@@ -46,11 +46,34 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Judging:
+    """A judge and when it runs."""
+
+    judge: Judge
+    when: tuple[str, ...] = ()  # conditions of `settings.Condition`, all of which must hold
+
+    def is_due(self, item: Item, ref: TraceRef, risk_level: str, so_far: Sequence[Judgement]) -> bool:
+        """Tell whether the item is to be judged, given what the judges before said of it."""
+        holds = {
+            "always": True,
+            "two_documents": len(item.documents) >= 2,
+            "reported": bool(ref.reports),
+            "high_risk": risk_level == "high",
+            "diff_finds": any(
+                made.verdict.result is not None and made.verdict.result.kind == "diff" and made.verdict.result.findings
+                for made in so_far
+            ),
+        }
+        return all(holds[condition] for condition in self.when)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Pipeline:
     """What a job does to each trace; everything it needs is given, nothing is looked up."""
 
-    judges: Sequence[Judge]
+    judges: Sequence[Judging]
     recall: Recall
+    second: SecondCheck | None = None  # looks again at what a model found
     policy: PolicyRule = field(default_factory=PolicyRule)
     paths: ExtractionPaths = field(default_factory=ExtractionPaths)
     annotation_prefix: str = ""
@@ -62,16 +85,23 @@ class Pipeline:
             return Outcome(ref=trace.ref, is_deferred=True)
         extraction = self.read(trace)
         items = [split_item(item) for item in extraction.items]
-        judgements = [await self._judge(item, judge, trace.ref) for item in items for judge in self.judges]
+        judgements = [made for item in items for made in await self._judgements(item, trace.ref)]
         return Outcome(ref=trace.ref, rejections=extraction.rejections, judgements=tuple(judgements))
 
     def read(self, trace: RawTrace) -> Extraction:
         """Find question, context and answer in the spans, and reject what can't be judged."""
         return validate(extract(trace, self.paths), trace)
 
+    async def _judgements(self, item: Item, ref: TraceRef) -> list[Judgement]:
+        made: list[Judgement] = []
+        for judging in self.judges:
+            if judging.is_due(item, ref, self.policy.risk_level, made):
+                made.append(await self._judge(item, judging.judge, ref))
+        return made
+
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, judge.provenance)
-        verdict = known or verify(await judge.judge(item), item)
+        verdict = known or await self._checked(verify(await judge.judge(item), item), item)
         decision = decide(verdict, self.policy)
         annotations = render(
             verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
@@ -79,6 +109,12 @@ class Pipeline:
         return Judgement(
             item=item, verdict=verdict, decision=decision, annotations=annotations, is_recalled=known is not None
         )
+
+    async def _checked(self, verdict: Verdict, item: Item) -> Verdict:
+        # The embedded engine does not check itself.
+        if self.second is None or verdict.result is None or verdict.provenance.engine == "local":
+            return verdict
+        return await self.second.check(verdict, item)
 
 
 def input_hash(item: Item) -> str:

@@ -140,7 +140,7 @@ class Run:
         return RunResult(report=self._report("dry_run", Deliveries()))
 
     def _would_judge(self, item: Item, ref: TraceRef) -> Finding:
-        judges = ", ".join(judge.provenance.judge for judge in self._plan.pipeline.judges)
+        judges = ", ".join(judging.judge.provenance.judge for judging in self._plan.pipeline.judges)
         return Finding(
             trace_id=item.trace_id,
             span_id=item.annotate_span_id,

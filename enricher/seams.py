@@ -78,6 +78,21 @@ class Judge(Protocol):
 
 
 @runtime_checkable
+class SecondCheck(Protocol):
+    """Looks again, independently, at every finding of a model's verdict; nothing is authoritative alone."""
+
+    name: str  # versions of what checks; part of what a verdict rests on
+
+    async def check(self, verdict: Verdict, item: Item) -> Verdict:
+        """Return the verdict with an opinion and a certainty on each finding; a check that fails leaves none."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+@runtime_checkable
 class Executor(Protocol):
     """Runs a function over many values, some at a time."""
 

@@ -17,12 +17,16 @@ from pydantic import (
     SecretStr,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from enricher.errors import SetupError
 from enricher.trace import SpanKind
 
-JudgeName = Literal["diff"]
+JudgeName = Literal["diff", "faithfulness", "halves", "consistency"]
+Condition = Literal["always", "two_documents", "reported", "diff_finds", "high_risk"]
+FocusSite = Literal["clause_numbers", "dates", "amounts", "names", "quantifiers", "modals"]
+DimensionName = Literal["faithfulness", "citation_accuracy", "completeness", "source_conflict_handling"]
 EngineName = Literal["local", "openai"]
 RiskLevel = Literal["normal", "high"]
 
@@ -169,13 +173,44 @@ class Policy(Section):
     review_failures: bool = True
 
 
+class JudgeChoice(Section):
+    """A judge of a job, when it runs, and what is particular to it."""
+
+    judge: JudgeName
+    when: tuple[Condition, ...] = ()  # all must hold; empty: always, and consistency from two documents on
+    engine: EngineName | None = None  # None: the engine of the config
+    prompt: str | None = None  # None: openai.prompts
+    focus: tuple[FocusSite, ...] = get_args(FocusSite)  # faithfulness: what it looks at hard
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, given: object) -> object:
+        return {"judge": given} if isinstance(given, str) else given
+
+    @field_validator("when", mode="before")
+    @classmethod
+    def _one_or_more(cls, given: object) -> object:
+        return (given,) if isinstance(given, str) else given
+
+
+class SecondCheck(Section):
+    """Who looks again at what a model found."""
+
+    by: tuple[Literal["local", "model"], ...] = ("local",)  # empty: nobody
+    model: str | None = None  # of the check by a model; None: openai.model
+    prompt: str = "faithfulness@v1"  # of the check by a model
+    stricter_wins: bool = True  # where two models disagree, the stricter reading counts
+    require_agreement: bool = False  # only findings that a second check confirms are written as confirmed
+
+
 class Job(Section):
     """What to pull, how to judge it, and where the results go."""
 
     connection: str = "phoenix"
     projects: tuple[str, ...] | Literal["all"] = ("default",)
     rules: tuple[Rule, ...] = DEFAULT_RULES
-    judges: tuple[JudgeName, ...] = ("diff",)
+    judges: tuple[JudgeChoice, ...] = (JudgeChoice(judge="diff"),)
+    second_check: SecondCheck = SecondCheck()
     risk_level: RiskLevel = "normal"
     policy: Policy = Policy()
     first_window: Duration = timedelta(hours=24)
@@ -194,6 +229,24 @@ class Job(Section):
             raise ValueError("two rules have the same name")
         return rules
 
+    @field_validator("judges")
+    @classmethod
+    def _judges_are_unique(cls, judges: tuple[JudgeChoice, ...]) -> tuple[JudgeChoice, ...]:
+        names = [choice.judge for choice in judges]
+        if len(set(names)) != len(names):
+            raise ValueError("a judge is named twice")
+        return judges
+
+
+class PromptNames(Section):
+    """Which prompt each judge uses on a model."""
+
+    diff: str = "diff@v2"
+    faithfulness: str = "faithfulness@v1"
+    halves: str = "halves@v1"
+    consistency: str = "consistency@v1"
+    pairwise: str = "pairwise@v1"
+
 
 class OpenAISettings(Section):
     """A model behind any OpenAI-compatible endpoint."""
@@ -203,7 +256,7 @@ class OpenAISettings(Section):
     api_key_env: str = "OPENAI_API_KEY"
     api_key: SecretStr | None = None  # filled from the environment variable, never from the file
     api_version: str | None = None
-    prompt: str = "diff@v2"
+    prompts: PromptNames = PromptNames()
     max_tokens: int = Field(default=2048, ge=64)
     context_window: int | None = Field(default=None, ge=512)
     timeout: Duration = timedelta(seconds=60)
@@ -214,6 +267,19 @@ class OpenAISettings(Section):
     price_in: float = Field(default=0.0, ge=0)
     price_cached: float = Field(default=0.0, ge=0)
     price_out: float = Field(default=0.0, ge=0)
+
+
+class Compare(Section):
+    """How two answers from the same context are compared."""
+
+    engine: EngineName | None = None  # None: the engine of the config
+    dimensions: tuple[DimensionName, ...] = get_args(DimensionName)
+    both_orders: Share = 0.2  # share of the pairs that are judged in both orders
+    min_confidence: Share = 0.7  # below it people decide
+    attempts: int = Field(default=3, ge=2, le=3)  # of an invalid verdict, before people decide
+    risk_level: RiskLevel = "normal"
+    additional_constraints: str = ""
+    examples: str = ""
 
 
 class Serve(Section):
@@ -236,6 +302,7 @@ class Settings(Section):
     concurrency: int = Field(default=32, ge=1, le=1024)
     report_url: str | None = None
     serve: Serve = Serve()
+    compare: Compare = Compare()
     connections: dict[str, Connection] = Field(default_factory=lambda: dict(DEFAULT_CONNECTIONS))
     jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job()})
 
@@ -356,7 +423,21 @@ def _did_you_mean(word: str, known: Any) -> str:
 
 def _known_keys() -> set[str]:
     found: set[str] = set()
-    ours: tuple[type[Section], ...] = (Settings, OpenAISettings, Serve, Job, Rule, ReportRule, SpanRule, Policy, Paths)
+    ours: tuple[type[Section], ...] = (
+        Settings,
+        OpenAISettings,
+        Serve,
+        Job,
+        Rule,
+        ReportRule,
+        SpanRule,
+        Policy,
+        Paths,
+        JudgeChoice,
+        SecondCheck,
+        PromptNames,
+        Compare,
+    )
     for section in (*ours, *_connection_kinds()):
         found |= set(section.model_fields)
     return found

@@ -8,7 +8,7 @@ import pytest
 from enricher.choosing import Request
 from enricher.errors import SetupError
 from enricher.executors.local import LocalExecutor
-from enricher.pipeline import Pipeline
+from enricher.pipeline import Judging, Pipeline
 from enricher.progress import Silent
 from enricher.run import Plan, Run, RunResult
 from enricher.settings import Job, Rule
@@ -38,7 +38,7 @@ class World:
             name="nightly",
             job=Job(connection="memory", projects=("p", "q"), rules=(rule,)),
             connector=self.platform,
-            pipeline=Pipeline(judges=[self.judge], recall=recall),
+            pipeline=Pipeline(judges=[Judging(judge=self.judge)], recall=recall),
             platform=platform,
         )
         return Run(plan, self.store, LocalExecutor(concurrency=2), Request(**request), Silent(), asyncio.Event())

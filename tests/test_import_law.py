@@ -13,7 +13,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.review", "enricher.schedule", "enricher.demo"),
     ("enricher.app",),
     ("enricher.doctor",),
-    ("enricher.run", "enricher.records", "enricher.compare", "enricher.measure"),
+    ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
     ("enricher.choosing", "enricher.counting"),
     ("enricher.delivery",),
     ("enricher.story",),

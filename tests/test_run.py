@@ -8,7 +8,7 @@ import pytest
 from enricher.choosing import Request
 from enricher.errors import SetupError
 from enricher.executors.local import LocalExecutor
-from enricher.pipeline import Pipeline, input_hash
+from enricher.pipeline import Judging, Pipeline, input_hash
 from enricher.progress import Silent
 from enricher.run import Plan, Run, RunResult
 from enricher.settings import Job, ReportRule, Rule
@@ -42,7 +42,7 @@ class World:
             name="nightly",
             job=Job(connection="memory", rules=rules or (ALL,)),
             connector=self.platform,
-            pipeline=Pipeline(judges=[self.judge], recall=recall),
+            pipeline=Pipeline(judges=[Judging(judge=self.judge)], recall=recall),
         )
         return Run(plan, self.store, LocalExecutor(concurrency=4), Request(**request), Silent(), self.stop)
 

@@ -1,0 +1,125 @@
+"""Put together the judges of a job: which engine, which prompt, which model, and who checks them."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from enricher.errors import SetupError
+from enricher.judges.chat import Chat, ChatOptions
+from enricher.judges.diff import ModelDiffJudge
+from enricher.judges.local import LocalDiffJudge
+from enricher.pipeline import Judging
+from enricher.prompts import Prompt
+from enricher.prompts import load as load_prompt
+from enricher.seams import Judge, SecondCheck
+from enricher.settings import Job, JudgeChoice, Settings
+
+# One line a judge: how it is made on a model, and how on the embedded engine.
+_ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
+    "diff": lambda chat, prompt, choice, salt: ModelDiffJudge(chat, prompt, salt=salt),
+}
+_LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
+    "diff": lambda job, choice: LocalDiffJudge(),
+}
+# When a judge runs if the config does not say.
+_USUALLY = {"consistency": ("two_documents",)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """The judges of one job; they share the model client, and the tags of one item, for the provider's prefix cache."""
+
+    judges: tuple[Judging, ...]
+    second: SecondCheck | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, job: Job) -> "Panel":
+        """Make the judges that a job names.
+
+        Raises:
+            SetupError: a prompt, a model or its key is missing.
+        """
+        maker = _Maker(settings, job)
+        judges = tuple(
+            Judging(judge=maker.judge(choice), when=choice.when or _USUALLY.get(choice.judge, ()))
+            for choice in job.judges
+        )
+        return cls(judges=judges, second=maker.second())
+
+    async def aclose(self) -> None:
+        """Release all connections."""
+        for judging in self.judges:
+            await judging.judge.aclose()
+        if self.second is not None:
+            await self.second.aclose()
+
+
+def judge_for(settings: Settings, name: str, engine: str | None = None) -> Judge:
+    """Make one judge with what is usual, for records without a job.
+
+    Raises:
+        SetupError: there is no such judge or engine, or what it needs is missing.
+    """
+    if name not in _LOCAL:
+        raise SetupError(f"--judge: '{name}' is not known; use one of {', '.join(_LOCAL)}")
+    if engine not in (None, "local", "openai"):
+        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    choice = JudgeChoice.model_validate({"judge": name, "engine": engine})
+    return _Maker(settings, Job()).judge(choice)
+
+
+class _Maker:
+    def __init__(self, settings: Settings, job: Job) -> None:
+        self._settings = settings
+        self._job = job
+        self._salt = secrets.token_bytes(16)
+        self._chats: dict[str, Chat] = {}
+
+    def judge(self, choice: JudgeChoice) -> Judge:
+        if (choice.engine or self._settings.engine) == "local":
+            return _LOCAL[choice.judge](self._job, choice)
+        name = choice.prompt or getattr(self._settings.openai.prompts, choice.judge)
+        return _ON_MODEL[choice.judge](self.chat(), self.prompt(name), choice, self._salt)
+
+    def second(self) -> SecondCheck | None:
+        return None
+
+    def prompt(self, name: str) -> Prompt:
+        return load_prompt(
+            name,
+            folders=self._settings.prompt_folders,
+            additional_constraints=self._job.additional_constraints,
+            examples=self._job.examples,
+            risk_level=self._job.risk_level,
+        )
+
+    def chat(self, model: str | None = None) -> Chat:
+        """Return the client of a model, one for all judges, so that they share its pace and its limits."""
+        options = self._settings.openai
+        name = model or options.model
+        if not name:
+            raise SetupError("openai.model: name the model in the config, since the engine is openai")
+        if name not in self._chats:
+            self._chats[name] = Chat(chat_options(self._settings).model_copy(update={"model": name}))
+        return self._chats[name]
+
+
+def chat_options(settings: Settings) -> ChatOptions:
+    """Return how the configured model is reached and asked."""
+    options = settings.openai
+    return ChatOptions(
+        base_url=options.base_url,
+        model=options.model,
+        api_key=options.api_key,
+        max_tokens=options.max_tokens,
+        context_window=options.context_window,
+        api_version=options.api_version,
+        timeout_s=options.timeout.total_seconds(),
+        deadline_s=options.deadline.total_seconds(),
+        attempts=options.attempts,
+        concurrency=options.concurrency,
+        seed=options.seed,
+        price_in=options.price_in,
+        price_cached=options.price_cached,
+        price_out=options.price_out,
+    )

@@ -4,25 +4,22 @@ Modules that cost time to import are imported by the command that needs them, so
 this is the one place where the house allows that.
 """
 
-import asyncio
 import gc
 import io
 import json
 import logging
 import sys
-from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enricher.commands.console import DONE, INCOMPLETE, OPERATOR, AsJson, ConfigFile, complain, end_with, print_json
 from enricher.errors import EnricherError, SetupError
 
 if TYPE_CHECKING:
     from enricher.report import RunReport
-
-DONE, INCOMPLETE, OPERATOR = 0, 1, 2
 
 cli = typer.Typer(
     name="enricher",
@@ -34,9 +31,6 @@ cli = typer.Typer(
 )
 prompts_cli = typer.Typer(help="Prompt versions and their hashes.", no_args_is_help=True)
 cli.add_typer(prompts_cli, name="prompts")
-
-ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="YAML file; see config/default.yaml.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def main() -> None:
@@ -52,26 +46,9 @@ def main() -> None:
     try:
         cli(prog_name="enricher")
     except SetupError as error:
-        sys.exit(_complain(error, OPERATOR))
+        sys.exit(complain(error, OPERATOR))
     except EnricherError as error:
-        sys.exit(_complain(error, INCOMPLETE))
-
-
-def _complain(error: EnricherError | str, code: int) -> int:
-    print(f"enricher: {error}", file=sys.stderr)
-    return code
-
-
-def _run(work: Coroutine[Any, Any, int]) -> None:
-    try:
-        code = asyncio.run(work)
-    except asyncio.CancelledError:
-        code = _complain("stopped before the end", INCOMPLETE)
-    raise typer.Exit(code)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=None if isinstance(value, str) else 2))
+        sys.exit(complain(error, INCOMPLETE))
 
 
 @cli.command()
@@ -83,7 +60,7 @@ def demo(
     """Start a platform, send it sample RAG traces with user reports, enrich them, and show the diffs."""
     from enricher.demo.show import run_demo
 
-    _run(run_demo(platform=platform, once=once, as_json=as_json))
+    end_with(run_demo(platform=platform, once=once, as_json=as_json))
 
 
 @cli.command()
@@ -121,7 +98,7 @@ def run(
             results = await run_jobs(load(config), jobs or [], request, progress)
         if as_json:
             reports = [to_json(result.report) for result in results]
-            _print_json(reports[0] if len(reports) == 1 else reports)
+            print_json(reports[0] if len(reports) == 1 else reports)
         else:
             for result in results:
                 show(as_text(result.report))
@@ -129,7 +106,7 @@ def run(
                     show(diff_view(shown.verdict, shown.item.question, shown.item.answer))
         return _exit_code([result.report for result in results])
 
-    _run(work())
+    end_with(work())
 
 
 def _exit_code(reports: "list[RunReport]") -> int:
@@ -184,7 +161,7 @@ def judge(
             failed = await judge_file(load(config), source, output, judge_name, engine, progress)
         return INCOMPLETE if failed else DONE
 
-    _run(work())
+    end_with(work())
 
 
 @cli.command()
@@ -219,12 +196,12 @@ def explain(
     async def work() -> int:
         story = await tell(load(config), trace)
         if as_json:
-            _print_json(story_json(story))
+            print_json(story_json(story))
         else:
             show(story_text(story))
         return DONE
 
-    _run(work())
+    end_with(work())
 
 
 @cli.command()
@@ -245,14 +222,14 @@ def report(
     async def work() -> int:
         found = await past_report(load(config), run_id)
         if as_json or form == "json":
-            _print_json(to_json(found))
+            print_json(to_json(found))
         elif form == "html":
             print(as_html(found))
         else:
             show(as_text(found))
         return DONE
 
-    _run(work())
+    end_with(work())
 
 
 @cli.command()
@@ -266,12 +243,12 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
     async def work() -> int:
         checks = await examine(load(config))
         if as_json:
-            _print_json([check.model_dump(mode="json") for check in checks])
+            print_json([check.model_dump(mode="json") for check in checks])
         else:
             show(as_text(checks))
         return DONE if all(check.ok for check in checks) else OPERATOR
 
-    _run(work())
+    end_with(work())
 
 
 @cli.command()
@@ -299,7 +276,7 @@ def serve(
             )
         return DONE
 
-    _run(work())
+    end_with(work())
 
 
 @prompts_cli.command("list")
@@ -310,7 +287,7 @@ def prompts_list(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
     rows = prompt_rows(load(config))
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     for row in rows:
         print(f"{row['name']:<16} {row['hash'][:12]}  {row['state']}")
@@ -326,7 +303,7 @@ def prompts_show(
 
     found = prompt_text(load(config), name)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         print(found["text"])
 
@@ -339,7 +316,7 @@ def prompts_verify(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
     problems = verify_prompts(load(config))
     if as_json:
-        _print_json(problems)
+        print_json(problems)
     elif problems:
         print("\n".join(problems))
     else:

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # From the top down. A room is a module or a package; neighbours in a row do not know one another.
 ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
+    ("enricher.commands",),
     ("enricher.review", "enricher.schedule", "enricher.demo"),
     ("enricher.app",),
     ("enricher.doctor",),

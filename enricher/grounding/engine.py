@@ -1,6 +1,7 @@
 """The embedded engine: judge every checkable sentence of an answer against the documents, without model or network."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from enricher.grounding.absence import decide_absence, read_absence
@@ -66,15 +67,24 @@ def ground(item: Item) -> Grounding:
 
 
 def assess(text: str, item: Item, *, segment_id: str = "claim") -> Segment:
-    """Judge any claim against the documents of an item: the second check of another judge's finding."""
+    """Judge any claim against the documents of an item."""
+    return assess_all([text], item)[0].model_copy(update={"segment_id": segment_id})
+
+
+def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
+    """Judge claims against the documents of an item, in order: the second check of another judge's findings."""
     evidence = Evidence(item)
-    sentence = Sentence(id=segment_id, start=0, end=len(text), text=text)
-    decision = _decide(sentence, read(text), evidence, _question(item))
-    if decision is None:
-        note = "this says only that the documents don't answer the question, and they don't"
-        decision = Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
-    found = _segment(sentence, decision, evidence, item)
-    return found.model_copy(update={"start": None, "end": None})
+    question = _question(item)
+    found = []
+    for number, text in enumerate(texts, 1):
+        sentence = Sentence(id=f"c{number}", start=0, end=len(text), text=text)
+        decision = _decide(sentence, _reading(sentence, item, evidence), evidence, question)
+        if decision is None:
+            note = "this says only that the documents don't answer the question, and they don't"
+            decision = Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
+        segment = _segment(sentence, decision, evidence, item)
+        found.append(segment.model_copy(update={"start": None, "end": None}))
+    return found
 
 
 def _question(item: Item) -> Question | None:

@@ -59,7 +59,7 @@ def read_signals(answer: Sequence[Reading], decisions: Sequence[Decision], evide
     missing = sum(1.0 - (share + overlap) / 2 for share, overlap in zip(shares, overlaps, strict=True))
     return Signals(
         new_words=_share_unknown([t.key for t in words if t.weight >= FULL], evidence.holds),
-        oddest=max([_share_new(reading.pairs, evidence) for reading in answer], default=0.0),
+        oddest=max([_share_new([*reading.pairs], evidence) for reading in answer], default=0.0),
         widest=1.0 - min(overlaps),
         burden=math.log1p(missing),
         new_values=_share_unknown([t.key for t in words if t.word[:1].isdigit()], evidence.holds),
@@ -73,7 +73,8 @@ def _share_unknown(keys: Sequence[str], is_known: Callable[[str], bool]) -> floa
 
 
 def _share_new(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> float:
-    return sum(pair not in evidence.pairs for pair in pairs) / len(pairs) if pairs else 0.0
+    known = evidence.pairs
+    return sum([pair not in known for pair in pairs]) / len(pairs) if pairs else 0.0
 
 
 def best_overlap(reading: Reading, evidence: Evidence) -> float:

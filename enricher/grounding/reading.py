@@ -12,7 +12,7 @@ from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.polarity import Marks, read_marks
 from enricher.grounding.quantities import find_quantities
-from enricher.grounding.tokens import FULL, LIGHT, Token, fold, tokenize
+from enricher.grounding.tokens import FULL, LIGHT, Token, Words, fold
 
 _LANGUAGE_WORDS = {
     "en": "the of and is are was to in that it with for as on at by from this be or an which have has not you",
@@ -92,14 +92,20 @@ class Reading:
     def __init__(self, text: str) -> None:
         # Blanks of the same length keep all offsets: a citation is no statement, and its number no value.
         self.text = _CITATION.sub(lambda found: " " * len(found.group()), text) if "[" in text or "【" in text else text
-        self.tokens = tokenize(self.text)
-        self.words = {token.word for token in self.tokens}
-        self.all_keys = {token.key for token in self.tokens if token.weight}
+        self._words = Words(self.text)
+        self.words = set(self._words.spelled)
+        # A view keeps the order of the words, on which the order of equally good evidence may depend.
+        self.all_keys = dict.fromkeys(self._words.keys).keys()
 
     @lazy
-    def pairs(self) -> list[tuple[str, str]]:
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the words in order."""
+        return self._words.tokens
+
+    @property
+    def pairs(self) -> Iterable[tuple[str, str]]:
         """Return the pairs of neighbouring words."""
-        return list(pairwise([token.word for token in self.tokens]))
+        return pairwise(self._words.spelled)
 
     @lazy
     def language(self) -> str | None:

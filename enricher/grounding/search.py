@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
@@ -105,7 +106,7 @@ class Evidence:
     @lazy
     def pairs(self) -> set[tuple[str, str]]:
         """Return all pairs of neighbouring words in the documents."""
-        return {pair for source in self.sources for pair in source.reading.pairs}
+        return set(chain.from_iterable([source.reading.pairs for source in self.sources]))
 
     def window(self, place: int) -> set[str]:
         """Return the keys of a sentence together with those of both its neighbours in the document."""

@@ -85,6 +85,7 @@ _PHRASES = {(key_of(first), second): key_of(meaning) for first, second, meaning 
 _SECOND_WORDS = frozenset(second for _, second in _PHRASES)
 # "down 6%" says that something decreased; "up to 3 days" says nothing of the kind.
 _DIRECTIONS = {"up": key_of("increase"), "down": key_of("decrease")}
+_DEPENDENT = _SECOND_WORDS | _DIRECTIONS.keys()  # words that are read together with those beside them
 _BY_A_NUMBER = re.compile(r"\s+(?:by\s+|from\s+|about\s+|around\s+|nearly\s+|over\s+)?[€$£]?\d")
 
 
@@ -112,23 +113,63 @@ def _read(raw: str) -> tuple[str, str, float, bool]:
 
 # Building a named tuple through its own constructor takes twice as long, and this is the busiest loop of the engine.
 _token = partial(tuple.__new__, Token)
+_APART = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+
+
+class Words:
+    """The words of a text. Where they stand is found out when first asked for: most sentences are only searched."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        if text.isascii() and "'" not in text:
+            self._raw = text.encode("ascii").translate(_APART).decode("ascii").split()
+        else:
+            self._raw = _TOKEN.findall(text)
+        self._rows = [*map(_read, self._raw)]
+        self.spelled = [row[0] for row in self._rows]
+        self._tokens: tuple[Token, ...] | None = None
+        if not _DEPENDENT.isdisjoint(self.spelled) or (not text.isascii() and _UNSPACED.search(text)):
+            self._tokens = tuple(_unspaced_tokens(text) if _UNSPACED.search(text) else self._dependent())
+            self.spelled = [token.word for token in self._tokens]
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the words in order, with character offsets into the text."""
+        if self._tokens is None:
+            self._tokens = tuple(self._plain())
+        return self._tokens
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the keys of the words with content, in order."""
+        if self._tokens is None:
+            return [key for _, key, weight, _ in self._rows if weight]
+        return [token.key for token in self._tokens if token.weight]
+
+    def _plain(self) -> Iterator[Token]:
+        end = 0
+        for raw, row in zip(self._raw, self._rows, strict=True):
+            start = self._text.find(raw, end)  # between two words stands nothing that a word could begin with
+            end = start + len(raw)
+            yield _token((start, end, *row))
+
+    def _dependent(self) -> list[Token]:
+        """Read words whose meaning depends on those beside them."""
+        tokens: list[Token] = []
+        for token in self._plain():
+            start, end, word, key, weight, is_name = token
+            if word in _SECOND_WORDS and tokens and (meaning := _PHRASES.get((tokens[-1].key, word))):
+                tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))
+                weight = NOTHING
+            if word in _DIRECTIONS and _BY_A_NUMBER.match(self._text, end):
+                key, weight = _DIRECTIONS[word], FULL
+            tokens.append(_token((start, end, word, key, weight, is_name)))
+        return tokens
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
     """Return the words of a text in order, with character offsets into it."""
-    if not text.isascii() and _UNSPACED.search(text):
-        return tuple(_unspaced_tokens(text))
-    tokens: list[Token] = []
-    for found in _TOKEN.finditer(text):
-        word, key, weight, is_name = _read(found.group())
-        if word in _SECOND_WORDS and tokens and (meaning := _PHRASES.get((tokens[-1].key, word))):
-            tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))
-            weight = NOTHING
-        start, end = found.span()
-        if word in _DIRECTIONS and _BY_A_NUMBER.match(text, end):
-            key, weight = _DIRECTIONS[word], FULL
-        tokens.append(_token((start, end, word, key, weight, is_name)))
-    return tuple(tokens)
+    return Words(text).tokens
 
 
 def _unspaced_tokens(text: str) -> Iterator[Token]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.diff import ModelDiffJudge
+from enricher.judges.endpoint import Address
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.prices import Prices
 from enricher.pipeline import Judging
 from enricher.prompts import Prompt
 from enricher.prompts import load as load_prompt
@@ -100,7 +102,12 @@ class _Maker:
         if not name:
             raise SetupError("openai.model: name the model in the config, since the engine is openai")
         if name not in self._chats:
-            self._chats[name] = Chat(chat_options(self._settings).model_copy(update={"model": name}))
+            chosen = chat_options(self._settings)
+            if name != options.model:
+                # A fallback is the same model elsewhere, so that it is none for another model.
+                update = {"model": name, "prices": prices_of(self._settings, name), "fallbacks": ()}
+                chosen = chosen.model_copy(update=update)
+            self._chats[name] = Chat(chosen)
         return self._chats[name]
 
 
@@ -119,7 +126,25 @@ def chat_options(settings: Settings) -> ChatOptions:
         attempts=options.attempts,
         concurrency=options.concurrency,
         seed=options.seed,
-        price_in=options.price_in,
-        price_cached=options.price_cached,
-        price_out=options.price_out,
+        patience_s=options.patience.total_seconds(),
+        requests_per_minute=options.requests_per_minute,
+        tokens_per_minute=options.tokens_per_minute,
+        fallbacks=tuple(
+            Address(
+                base_url=fallback.base_url,
+                model=fallback.model or options.model,
+                api_key=fallback.api_key,
+                api_version=fallback.api_version,
+            )
+            for fallback in options.fallbacks
+        ),
+        prices=prices_of(settings, options.model),
     )
+
+
+def prices_of(settings: Settings, model: str) -> Prices:
+    """Return what a model costs: by the price table, else the prices without a name."""
+    options = settings.openai
+    if (row := options.prices.get(model)) is not None:
+        return Prices(prompt=row.prompt, cached=row.cached, completion=row.completion)
+    return Prices(prompt=options.price_in, cached=options.price_cached, completion=options.price_out)

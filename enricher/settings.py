@@ -203,6 +203,19 @@ class SecondCheck(Section):
     require_agreement: bool = False  # only findings that a second check confirms are written as confirmed
 
 
+class Budget(Section):
+    """Caps on what models may cost, in the currency of the prices; None: no cap."""
+
+    per_run: float | None = Field(default=None, gt=0)
+    per_day: float | None = Field(default=None, gt=0)
+
+
+class JobBudget(Budget):
+    """Caps of one job, beside those of the whole config."""
+
+    max_traces: int | None = Field(default=None, ge=1)  # of one run
+
+
 class Job(Section):
     """What to pull, how to judge it, and where the results go."""
 
@@ -213,6 +226,7 @@ class Job(Section):
     second_check: SecondCheck = SecondCheck()
     risk_level: RiskLevel = "normal"
     policy: Policy = Policy()
+    budget: JobBudget = JobBudget()
     first_window: Duration = timedelta(hours=24)
     look_back: Duration = timedelta(minutes=30)
     give_up_after: Duration = timedelta(hours=24)
@@ -248,6 +262,26 @@ class PromptNames(Section):
     pairwise: str = "pairwise@v1"
 
 
+class ModelPrice(Section):
+    """Money for a million tokens of one model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    prompt: float = Field(ge=0, alias="in")
+    cached: float | None = Field(default=None, ge=0)
+    completion: float = Field(ge=0, alias="out")
+
+
+class Fallback(Section):
+    """Another endpoint, or another key, for the same model."""
+
+    base_url: str
+    model: str | None = None  # how this endpoint names the model; None: as openai.model does
+    api_key_env: str = "OPENAI_API_KEY"
+    api_key: SecretStr | None = None  # filled from the environment variable, never from the file
+    api_version: str | None = None
+
+
 class OpenAISettings(Section):
     """A model behind any OpenAI-compatible endpoint."""
 
@@ -261,12 +295,18 @@ class OpenAISettings(Section):
     context_window: int | None = Field(default=None, ge=512)
     timeout: Duration = timedelta(seconds=60)
     deadline: Duration = timedelta(seconds=300)
+    deadline_per_trace: Duration | None = None
+    patience: Duration = timedelta(seconds=60)
     attempts: int = Field(default=4, ge=1, le=20)
     concurrency: int = Field(default=16, ge=1, le=1024)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    fallbacks: tuple[Fallback, ...] = ()
     seed: int | None = None
     price_in: float = Field(default=0.0, ge=0)
-    price_cached: float = Field(default=0.0, ge=0)
+    price_cached: float | None = Field(default=None, ge=0)
     price_out: float = Field(default=0.0, ge=0)
+    prices: dict[str, ModelPrice] = Field(default_factory=dict)
 
 
 class Compare(Section):
@@ -298,6 +338,7 @@ class Settings(Section):
     store: str = "sqlite:///trace-enricher.db"
     engine: EngineName = "local"
     openai: OpenAISettings = OpenAISettings()
+    budget: Budget = Budget()
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
     report_url: str | None = None
@@ -391,10 +432,12 @@ def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Setting
         value = environment.get(section.api_key_env)
         return section.model_copy(update={"api_key": SecretStr(value)}) if value else section
 
+    model = secret(settings.openai)
+    model = model.model_copy(update={"fallbacks": tuple(secret(fallback) for fallback in model.fallbacks)})
     connections = {name: secret(c) if hasattr(c, "api_key_env") else c for name, c in settings.connections.items()}
     webhooks = environment.get(settings.serve.secret_env)
     serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
-    return settings.model_copy(update={"connections": connections, "openai": secret(settings.openai), "serve": serve})
+    return settings.model_copy(update={"connections": connections, "openai": model, "serve": serve})
 
 
 def _sentence(error: Any) -> str:
@@ -426,6 +469,9 @@ def _known_keys() -> set[str]:
     ours: tuple[type[Section], ...] = (
         Settings,
         OpenAISettings,
+        Fallback,
+        ModelPrice,
+        JobBudget,
         Serve,
         Job,
         Rule,

@@ -2,45 +2,32 @@
 
 import asyncio
 import json
-import math
+import logging
 import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from enricher.errors import SetupError
-from enricher.judges.gate import Gate, Overloaded
+from enricher.judges.budget import Permit, Spending
+from enricher.judges.deadline import Deadline, of_this_trace
+from enricher.judges.dialect import Question, is_filtered, is_out_of_money, is_too_long, stated_limit
+from enricher.judges.endpoint import Address, Carrier, Down, Endpoint, Limits
+from enricher.judges.gate import Gate
+from enricher.judges.prices import Prices, estimate
 from enricher.judges.reply import clean
-from enricher.judges.wire import Answered, Unreached
+from enricher.judges.wire import Answered, Unreached, retry_after
 from enricher.prompts import Message
 from enricher.verdict import Status, Usage
 
-if TYPE_CHECKING:
-    from enricher.judges.transport import Transport
+_log = logging.getLogger(__name__)
 
 SAFE_WINDOW = 8192  # tokens assumed for a model of unknown context size
-_FORMS = ("json_schema", "json_object", "text")  # what is asked for, in falling order
 _TRANSIENT = frozenset({408, 409, 425, 429})
-_OVERLOAD = frozenset({429, 503, 529})
-_ABOUT_FORM = re.compile(r"response_?format|json_?schema|json_?object|structured.?output|guided|grammar", re.I)
-_ABOUT_TOKENS = re.compile(r"max_completion_tokens", re.I)
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|maximum context|context (?:length|window|size)|prompt is too long|input (?:is )?too long"
-    r"|too many (?:input )?tokens|reduce the length|exceeds? the (?:available |model'?s? )?context|n_ctx",
-    re.I,
-)
-_LIMIT = re.compile(
-    r"(?:context (?:length|window|size)\D{0,24}|maximum of |n_ctx\D{0,4})(\d{3,8})|(\d{3,8})\D{0,12} context", re.I
-)
-_FILTERED = re.compile(r"content_?(?:filter|policy)|ResponsibleAIPolicyViolation|invalid_prompt", re.I)
-_NO_MONEY = re.compile(r"insufficient_quota|billing|credit balance|exceeded your current quota", re.I)
 
 
 class ChatOptions(BaseModel):
@@ -52,16 +39,18 @@ class ChatOptions(BaseModel):
     model: str
     api_key: SecretStr | None = None
     api_version: str | None = None  # for Azure deployments; the base URL then names the deployment
+    fallbacks: tuple[Address, ...] = ()  # asked, in this order, while those before are not to be had
     max_tokens: int = Field(default=2048, ge=16)
     context_window: int | None = Field(default=None, ge=512)
     timeout_s: float = Field(default=60.0, gt=0)  # for one call
     deadline_s: float = Field(default=300.0, gt=0)  # for one question, all attempts and waits included
+    patience_s: float = Field(default=60.0, ge=0)  # how long a server that is down is waited for
     attempts: int = Field(default=4, ge=1)
     concurrency: int = Field(default=16, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
     seed: int | None = None
-    price_in: float = 0.0  # money for a million tokens
-    price_cached: float = 0.0
-    price_out: float = 0.0
+    prices: Prices = Prices()
 
     @property
     def window(self) -> int:
@@ -84,7 +73,10 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoReply:
-    """Why the model said nothing: JUDGE_UNAVAILABLE, JUDGE_CONTEXT_TOO_LONG or JUDGE_REFUSED."""
+    """Why the model said nothing: JUDGE_UNAVAILABLE, JUDGE_CONTEXT_TOO_LONG, JUDGE_REFUSED or BUDGET_EXCEEDED.
+
+    It is final: whatever deserved another attempt has had it.
+    """
 
     status: Status
     failure: str
@@ -92,28 +84,12 @@ class NoReply:
     context_limit: int | None = None  # as the server stated it
 
 
-@dataclass(slots=True)
-class _Dialect:
-    """What this server turned out to take; kept for the run."""
+class _Again(NamedTuple):
+    """A reason to try again, and whether the endpoint itself makes the next call wait."""
 
-    form: int = 0  # index into _FORMS
-    token_key: str = "max_tokens"
-    omitted: set[str] = field(default_factory=set)
-    has_answered: bool = False
-    snapshot: str | None = None
-
-
-@dataclass(slots=True)
-class _Ask:
-    """One question on its way."""
-
-    messages: Sequence[Message]
-    schema: Mapping[str, Any]
-    schema_name: str
-    max_tokens: int
-    form: int
-    started: float
-    calls: int = 0
+    why: str
+    is_told_when: bool = False
+    is_free: bool = False  # not counted: the way of asking was changed, or another endpoint is asked
 
 
 class Chat:
@@ -123,19 +99,48 @@ class Chat:
         self,
         options: ChatOptions,
         *,
+        spending: Spending | None = None,
+        carrier: Carrier | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not options.model:
             raise SetupError("name the model of the openai engine (openai.model)")
-        if urlsplit(options.base_url).scheme not in ("http", "https"):
-            raise SetupError("the base URL of the openai engine must begin with http:// or https:// (openai.base_url)")
         self.options = options
-        self.gate = Gate(options.concurrency)
+        first = Address(
+            base_url=options.base_url, model=options.model, api_key=options.api_key, api_version=options.api_version
+        )
+        limits = Limits(
+            timeout_s=options.timeout_s,
+            concurrency=options.concurrency,
+            requests_per_minute=options.requests_per_minute,
+            tokens_per_minute=options.tokens_per_minute,
+            patience_s=options.patience_s,
+        )
+        timing: Mapping[str, Any] = {"sleep": sleep, "jitter": jitter, "clock": clock}
+        self._endpoints = [
+            Endpoint(address, limits, seed=options.seed, **timing) for address in (first, *options.fallbacks)
+        ]
+        self._spending = spending
+        self._carrier = carrier
         self._sleep = sleep
         self._jitter = jitter
-        self._dialect = _Dialect()
-        self._transport: Transport | None = None
+        self._clock = clock
+        self._snapshot: str | None = None
+
+    @property
+    def gate(self) -> Gate:
+        """Return the gate of the endpoint that is preferred."""
+        return self._endpoints[0].gate
+
+    @property
+    def halt(self) -> str | None:
+        """Say why no further trace should be begun: the budget is used up, or no endpoint is to be had."""
+        if self._spending is not None and self._spending.used_up:
+            return self._spending.used_up
+        outages = [endpoint.outage for endpoint in self._endpoints]
+        return outages[0] if all(outages) else None
 
     async def ask(
         self,
@@ -150,195 +155,186 @@ class Chat:
         Raises:
             SetupError: key, model, URL or quota are wrong; no further trace would fare better.
         """
-        self._connected()
-        ask = _Ask(
+        started = self._clock()
+        question = Question(
             messages=messages,
             schema=schema,
             schema_name=re.sub(r"[^\w-]", "_", schema_name)[:64],
             max_tokens=max_tokens or self.options.max_tokens,
-            form=self._dialect.form,
-            started=time.monotonic(),
+            form=self._endpoints[0].dialect.form,
         )
-        failed, why = 0, ""
-        while failed < self.options.attempts:
-            outcome = await self._attempt(ask)
-            if isinstance(outcome, Reply | NoReply):
-                usage = outcome.usage.model_copy(
-                    update={"calls": ask.calls, "latency_s": time.monotonic() - ask.started}
-                )
-                return replace(outcome, usage=usage)
-            if outcome is None:  # the server refused a parameter that is now left out
-                continue
-            failed += 1
-            why, after = outcome
-            pause = self._pause(failed, after)
-            if failed < self.options.attempts:
-                if time.monotonic() - ask.started + pause > self.options.deadline_s:
-                    why = f"{why}; the next attempt would be past the deadline"
-                    break
-                await self._sleep(pause)
-        usage = Usage(calls=ask.calls, latency_s=time.monotonic() - ask.started)
-        return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=f"the model gave no answer: {why}", usage=usage)
+        outcome = await self._asked(question)
+        usage = outcome.usage.model_copy(update={"calls": question.calls, "latency_s": self._clock() - started})
+        return replace(outcome, usage=usage)
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        if self._transport is not None:
-            await self._transport.aclose()
-            self._transport = None
+        """Close all connections and the books."""
+        if self._carrier is not None:
+            await self._carrier.aclose()
+        for endpoint in self._endpoints:
+            await endpoint.aclose()
+        if self._spending is not None:
+            await self._spending.aclose()
 
-    async def _attempt(self, ask: _Ask) -> Reply | NoReply | tuple[str, float | None] | None:
-        """Send the question once; return what to do next: an outcome, a reason to retry, or None to resend at once."""
-        transport = self._connected()
-        body = self._body(ask)
-        answered: Answered | None = None
-        ask.calls += 1
+    async def _asked(self, question: Question) -> Reply | NoReply:
+        expected = estimate(question.messages, question.max_tokens, self.options.prices)
+        deadline = Deadline(self.options.deadline_s, self._clock, within=of_this_trace())
+        failed, why = 0, ""
+        while failed < self.options.attempts:
+            permit = await self._spending.admit(expected.cost) if self._spending is not None else None
+            if permit is None and self._spending is not None:
+                return NoReply(status=Status.BUDGET_EXCEEDED, failure=self._spending.used_up or "over budget")
+            outcome = await self._attempt(question, expected, deadline, permit)
+            if not isinstance(outcome, _Again):
+                return outcome
+            if outcome.is_free:
+                continue
+            failed += 1
+            why = outcome.why
+            if failed == self.options.attempts:
+                break
+            # Of several endpoints another one may answer at once.
+            pause = 0.0 if outcome.is_told_when or self._has_other() else self._pause(failed)
+            if max(pause, self._wait()) > deadline.left or not deadline.left:
+                why = f"{why}; the next attempt would be past the deadline"
+                break
+            if pause:
+                await self._sleep(pause)
+        return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=f"the model gave no answer: {why}")
+
+    async def _attempt(
+        self, question: Question, expected: Usage, deadline: Deadline, permit: Permit | None
+    ) -> Reply | NoReply | _Again:
+        """Send the question once; return an outcome or a reason to try again."""
+        endpoint = self._chosen()
+        body = endpoint.dialect.body(question)
+        size = expected.prompt_tokens + expected.completion_tokens
+        question.calls += 1
+        spent = 0.0
         try:
-            async with self.gate.enter():
-                answered = await transport.send(body)
-                if answered.status in _OVERLOAD:
-                    raise Overloaded
+            if self._carrier is not None:
+                answered = await self._carrier.send(body, endpoint, question, size, deadline)
+            else:
+                answered = await endpoint.send(body, question=question, tokens=size, deadline=deadline)
+            if answered.status != 200:
+                return self._refused(answered, body, question, endpoint)
+            outcome = self._read(answered, question, endpoint)
+            if isinstance(outcome, Reply):
+                spent = 0.0 if answered.is_paid else outcome.usage.cost
+            return outcome
+        except Down as error:
+            question.calls -= 1
+            if self._has_other():
+                return _Again(str(error), is_free=True)
+            return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=f"the model gave no answer: {error}")
         except Unreached as error:
-            return str(error), None
-        except Overloaded:
-            pass
-        assert answered is not None
-        if answered.status == 200:
-            return self._read(answered, ask)
-        return self._refused(answered, body, ask)
+            return _Again(str(error))
+        finally:
+            if permit is not None:
+                permit.settle(spent)
 
-    def _connected(self) -> "Transport":
-        if self._transport is None:
-            # Only here, because importing the package behind it takes a second of CPU that local runs must not pay.
-            from enricher.judges.transport import Transport
+    # which endpoint
 
-            key = self.options.api_key
-            self._transport = Transport(
-                base_url=self.options.base_url,
-                api_key=key.get_secret_value() if key else "",
-                timeout_s=self.options.timeout_s,
-                connections=self.options.concurrency,
-                api_version=self.options.api_version,
-            )
-        return self._transport
+    def _chosen(self) -> Endpoint:
+        """Return the first endpoint that is ready; when none is, the one that is soonest."""
+        usable = [endpoint for endpoint in self._endpoints if endpoint.refusal is None]
+        if not usable:
+            raise SetupError(self._endpoints[0].refusal or "there is no endpoint")
+        if len(usable) == 1:
+            return usable[0]
+        ready = next((endpoint for endpoint in usable if endpoint.is_ready), None)
+        return ready or min(usable, key=lambda endpoint: (endpoint.outage is not None, endpoint.wait))
 
-    def _body(self, ask: _Ask) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self.options.model, "messages": list(ask.messages), "temperature": 0}
-        body[self._dialect.token_key] = ask.max_tokens
-        if self.options.seed is not None:
-            body["seed"] = self.options.seed
-        form = _FORMS[ask.form]
-        if form == "json_schema":
-            asked = {"name": ask.schema_name, "strict": True, "schema": ask.schema}
-            body["response_format"] = {"type": form, "json_schema": asked}
-        elif form == "json_object":
-            body["response_format"] = {"type": form}
-        return {key: value for key, value in body.items() if key not in self._dialect.omitted}
+    def _has_other(self) -> bool:
+        return len(self._endpoints) > 1 and any(endpoint.is_ready for endpoint in self._endpoints)
 
-    def _read(self, answered: Answered, ask: _Ask) -> Reply | tuple[str, float | None]:
+    def _wait(self) -> float:
+        return min((endpoint.wait for endpoint in self._endpoints if endpoint.refusal is None), default=0.0)
+
+    def _pause(self, failed: int) -> float:
+        return min(30.0, 0.5 * 2.0 ** (failed - 1)) * (0.5 + 0.5 * self._jitter())
+
+    # what came back
+
+    def _read(self, answered: Answered, question: Question, endpoint: Endpoint) -> Reply | _Again:
         try:
             answer = json.loads(answered.body)
             choice = answer["choices"][0]
             message = choice["message"]
             content, refusal = _text(message.get("content")), _text(message.get("refusal"))
         except (ValueError, LookupError, TypeError, AttributeError):
-            return "the answer is no chat completion", None
-        dialect = self._dialect
-        # What a lower form of asking achieved where a higher one was refused is remembered for the run.
-        dialect.form = max(dialect.form, ask.form)
-        dialect.has_answered = True
+            return _Again("the answer is no chat completion")
+        form = endpoint.dialect.answered(question)
         snapshot = answer.get("model") if isinstance(answer.get("model"), str) else None
-        dialect.snapshot = dialect.snapshot or snapshot
+        self._snapshot = self._snapshot or snapshot
         finish = choice.get("finish_reason")
+        usage = self._usage(answer.get("usage"), answered.price_factor)
+        if question.slot is not None and usage.prompt_tokens:
+            question.slot.amount = usage.prompt_tokens + usage.completion_tokens
         return Reply(
             content=content,
             finish_reason=finish if isinstance(finish, str) else None,
             refusal=refusal,
             snapshot=snapshot,
-            is_shifted=bool(snapshot) and snapshot != dialect.snapshot,
-            form=_FORMS[ask.form],
-            usage=self._usage(answer.get("usage")),
+            is_shifted=bool(snapshot) and snapshot != self._snapshot,
+            form=form,
+            usage=usage,
         )
 
-    def _usage(self, stated: Any) -> Usage:
+    def _usage(self, stated: Any, price_factor: float) -> Usage:
         stated = stated if isinstance(stated, dict) else {}
         details = stated.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else stated.get("prompt_cache_hit_tokens")
         prompt, completion, cached = map(_count, (stated.get("prompt_tokens"), stated.get("completion_tokens"), cached))
-        options = self.options
-        millions = (prompt - cached) * options.price_in + cached * options.price_cached + completion * options.price_out
-        return Usage(
-            prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached, cost=max(0.0, millions / 1e6)
-        )
+        cost = price_factor * self.options.prices.cost(prompt=prompt, cached=cached, completion=completion)
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached, cost=cost)
 
     def _refused(
-        self, answered: Answered, body: Mapping[str, Any], ask: _Ask
-    ) -> NoReply | tuple[str, float | None] | None:
+        self, answered: Answered, body: Mapping[str, Any], question: Question, endpoint: Endpoint
+    ) -> NoReply | _Again:
         text = answered.body[:4000].decode("utf-8", "replace")
         status = answered.status
-        if status in (400, 413, 422, 500) and (status == 413 or _TOO_LONG.search(text)):
-            limit = _LIMIT.search(text)
+        if is_too_long(status, text):
             return NoReply(
                 status=Status.JUDGE_CONTEXT_TOO_LONG,
                 failure="the request does not fit the model's context window",
-                context_limit=int(limit[1] or limit[2]) if limit else None,
+                context_limit=stated_limit(text),
             )
-        if status == 400 and _FILTERED.search(text):
+        if is_filtered(status, text):
             return NoReply(status=Status.JUDGE_REFUSED, failure="a content filter refused the request")
-        if status in (400, 422, 500, 501) and self._gives_in(status, text, body, ask):
-            return None
-        if status in (401, 402, 403, 404) or (status == 429 and _NO_MONEY.search(text)):
-            raise SetupError(self._what_to_fix(status))
+        if status in (400, 422, 500, 501) and endpoint.dialect.gives_in(status, text, body, question):
+            return _Again("the server refuses a parameter", is_free=True)
+        if status in (401, 402, 403, 404) or is_out_of_money(status, text):
+            return self._out_of_use(endpoint, _what_to_mend(status, endpoint.address))
         if status in _TRANSIENT or status >= 500:
-            return f"HTTP {status}", _retry_after(answered.headers)
-        if self._dialect.has_answered:
+            return _Again(f"HTTP {status}", is_told_when=bool(retry_after(answered.headers)))
+        if endpoint.dialect.has_answered:
             failure = f"the model server refused this request (HTTP {status})"
             return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=failure)
-        raise SetupError(
-            f"the model server at {self._place} refuses requests (HTTP {status}); "
-            "check openai.base_url and openai.model"
+        return self._out_of_use(
+            endpoint,
+            f"the model server at {endpoint.address.place} refuses requests (HTTP {status}); "
+            "check openai.base_url and openai.model",
         )
 
-    def _gives_in(self, status: int, text: str, body: Mapping[str, Any], ask: _Ask) -> bool:
-        """Change the way of asking to what the server takes; tell whether the question is worth sending again."""
-        dialect = self._dialect
-        has_form = "response_format" in body
-        is_named = has_form and bool(_ABOUT_FORM.search(text))
-        if not is_named and status in (400, 422):
-            if "max_tokens" in body and _ABOUT_TOKENS.search(text):
-                dialect.token_key = "max_completion_tokens"
-                return True
-            for key in ("temperature", "seed"):
-                if key in body and key in text:
-                    dialect.omitted.add(key)
-                    return True
-        if not has_form or not (is_named or status in (400, 422)):
-            return False
-        # One form lower, or as low as a neighbour has learnt meanwhile.
-        ask.form = max(ask.form + 1, dialect.form)
-        if is_named:
-            dialect.form = ask.form
-        return True
+    def _out_of_use(self, endpoint: Endpoint, sentence: str) -> _Again:
+        """Ask this endpoint no more; another one may still answer."""
+        endpoint.refusal = sentence
+        if all(other.refusal is not None for other in self._endpoints):
+            raise SetupError(self._endpoints[0].refusal or sentence)
+        _log.warning("%s; the next endpoint is asked instead", sentence)
+        return _Again(sentence, is_free=True)
 
-    def _what_to_fix(self, status: int) -> str:
-        name, model = self._place, self.options.model
-        if status == 401:
-            return f"the model server at {name} does not accept the API key (HTTP 401); check openai.api_key_env"
-        if status == 403:
-            return f"the API key may not use the model {model} at {name} (HTTP 403)"
-        if status == 404:
-            return f"there is no model {model} at {name} (HTTP 404); check openai.model and openai.base_url"
-        return f"the quota at {name} is used up (HTTP {status}); raise it, or wait until it is renewed"
 
-    @property
-    def _place(self) -> str:
-        # Without user, password and query, which may hold secrets.
-        url = urlsplit(self.options.base_url)
-        return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
-
-    def _pause(self, failed: int, after: float | None) -> float:
-        if after is not None:
-            return after + min(1.0, 0.1 * after + 0.05) * self._jitter()
-        return min(30.0, 0.5 * 2.0 ** (failed - 1)) * (0.5 + 0.5 * self._jitter())
+def _what_to_mend(status: int, address: Address) -> str:
+    name, model = address.place, address.model
+    if status == 401:
+        return f"the model server at {name} does not accept the API key (HTTP 401); check openai.api_key_env"
+    if status == 403:
+        return f"the API key may not use the model {model} at {name} (HTTP 403)"
+    if status == 404:
+        return f"there is no model {model} at {name} (HTTP 404); check openai.model and openai.base_url"
+    return f"the quota at {name} is used up (HTTP {status}); raise it, or wait until it is renewed"
 
 
 def _text(content: Any) -> str | None:
@@ -349,18 +345,3 @@ def _text(content: Any) -> str | None:
 
 def _count(value: Any) -> int:
     return max(0, value) if isinstance(value, int) else 0
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    milliseconds, stated = headers.get("retry-after-ms"), headers.get("retry-after")
-    try:
-        seconds = float(milliseconds) / 1000 if milliseconds else float(stated) if stated else None
-        return max(0.0, seconds) if seconds is not None and math.isfinite(seconds) else None
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(stated or "")
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -10,7 +10,8 @@ import pytest
 
 from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions, NoReply, Reply
-from enricher.judges.gate import Gate, Overloaded
+from enricher.judges.gate import Gate
+from enricher.judges.prices import Prices
 from enricher.verdict import Status
 from tests.servers.openai import DRIP, HANG, RESET, Fail, OpenAIServer, Raw, Say
 
@@ -45,7 +46,8 @@ async def connect():
     def make(server, **options):
         options = {"base_url": server.url, "model": "m-2025-01-01", "api_key": KEY, **options}
         sleeps = Sleeps()
-        chat = Chat(ChatOptions(**options), sleep=sleeps, jitter=lambda: 0.5)
+        clock = lambda: time.monotonic() + sum(sleeps)  # noqa: E731
+        chat = Chat(ChatOptions(**options), sleep=sleeps, jitter=lambda: 0.5, clock=clock)
         chats.append(chat)
         return chat, sleeps
 
@@ -61,7 +63,7 @@ async def ask(chat, text="Give me JSON.", **more):
 async def test_a_reply_carries_content_snapshot_usage_and_cost(server, connect):
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 400}}
     server.script(Say("{}", model="m-snapshot", usage=usage))
-    chat, _ = connect(server, price_in=2.0, price_cached=1.0, price_out=10.0)
+    chat, _ = connect(server, prices=Prices(prompt=2.0, cached=1.0, completion=10.0))
     reply = await ask(chat)
     assert isinstance(reply, Reply)
     assert (reply.content, reply.finish_reason, reply.snapshot) == ("{}", "stop", "m-snapshot")
@@ -303,32 +305,46 @@ async def test_no_more_calls_than_allowed_are_in_flight(server, connect):
     assert server.most_in_flight == 3
 
 
+async def through(gate, *, is_overloaded=False):
+    async with gate.enter() as turn:
+        turn.is_overloaded = is_overloaded
+
+
 async def test_a_gate_halves_under_load_and_grows_again():
     gate = Gate(16)
-
-    async def call(is_overloaded):
-        async with gate.enter():
-            if is_overloaded:
-                raise Overloaded
-
     for _ in range(2):
-        with pytest.raises(Overloaded):
-            await call(True)
+        await through(gate, is_overloaded=True)
     assert gate.limit == 8
     for _ in range(200):
-        await call(False)
+        await through(gate)
     assert gate.limit == 16
 
 
 async def test_one_refusal_among_many_calls_does_not_narrow_the_gate():
     gate = Gate(16)
     for number in range(64):
-        try:
-            async with gate.enter():
-                if number % 20 == 3:
-                    raise Overloaded
-        except Overloaded:
-            continue
+        await through(gate, is_overloaded=number % 20 == 3)
+    assert gate.limit == 16
+
+
+async def test_a_gate_narrows_while_answers_take_much_longer_than_they_did(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("enricher.judges.gate.time.monotonic", lambda: now[0])
+    gate = Gate(16)
+
+    async def call(seconds):
+        async with gate.enter() as turn:
+            turn.begin()
+            now[0] += seconds
+
+    for _ in range(32):
+        await call(1.0)
+    assert gate.limit == 16
+    for _ in range(16):
+        await call(4.0)
+    assert gate.limit == 14
+    for _ in range(64):
+        await call(1.2)
     assert gate.limit == 16
 
 

@@ -1,0 +1,124 @@
+"""Hard caps on money: a call is made only when what it may cost at most still fits."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+_TYPICAL_AFTER = 8  # replies; until then a reply is taken to be as long as it may be
+_MARGIN = 1.1  # over the dearest reply so far
+_AHEAD = 16  # calls whose cost is reserved at a time, so that not every call asks the ledger
+
+
+class Grant(NamedTuple):
+    """What a ledger reserved, and if that is nothing, which cap stands in the way."""
+
+    amount: float
+    cap: str = ""
+
+
+class Ledger(Protocol):
+    """The books over all that spend from the same budget."""
+
+    async def reserve(self, least: float, most: float) -> Grant:
+        """Reserve as much as the caps leave, between `least` and `most`, or nothing."""
+        ...
+
+    async def settle(self, spent: float) -> None:
+        """Give back what was reserved and not spent."""
+        ...
+
+
+class Permit:
+    """The right to make one call; settle it with what the call cost."""
+
+    def __init__(self, bound: float, settled: Callable[[float, float], None]) -> None:
+        self._bound = bound
+        self._settled = settled
+
+    def settle(self, spent: float) -> None:
+        """Say what the call cost."""
+        self._settled(self._bound, spent)
+
+
+class Spending:
+    """What one run spends. Shared by all its judges.
+
+    What a call may cost is bounded by its longest possible reply and, when some replies have been seen, by the dearest
+    of them. Near a cap calls wait for those under way to end, so that the cap is used up and not overrun.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._granted = 0.0
+        self._spent = 0.0
+        self._open = 0.0  # bounds of the calls under way
+        self._under_way = 0
+        self._replies = 0
+        self._dearest = 0.0  # largest share of its bound that a reply cost
+        self._queue = asyncio.Lock()
+        self._returned = asyncio.Event()
+        self.used_up: str | None = None  # which cap no further call fits under
+
+    async def admit(self, most: float) -> Permit | None:
+        """Wait until a call that costs at most `most` fits under the caps; None when it can't.
+
+        Raises:
+            EnricherError: the books can't be reached.
+        """
+        async with self._queue:
+            while True:
+                bound = most * self._share
+                missing = self._spent + self._open + bound - self._granted
+                if missing <= 1e-12:
+                    break
+                grant = await self._ledger.reserve(missing, max(missing, bound * _AHEAD))
+                self._granted += grant.amount
+                if grant.amount:
+                    continue
+                if not self._under_way:
+                    self.used_up = f"{grant.cap}; what is left stays due"
+                    return None
+                self._returned.clear()
+                await self._returned.wait()
+            self._open += bound
+            self._under_way += 1
+        return Permit(bound, lambda bound, spent: self._settle(most, bound, spent))
+
+    async def aclose(self) -> None:
+        """Close the books of this run."""
+        await self._ledger.settle(self._spent)
+        self._granted = self._spent
+
+    @property
+    def _share(self) -> float:
+        seen = _MARGIN * self._dearest
+        return seen if self._replies >= _TYPICAL_AFTER else max(1.0, seen)
+
+    def _settle(self, most: float, bound: float, spent: float) -> None:
+        self._open -= bound
+        self._under_way -= 1
+        self._spent += spent
+        if spent > 0 and most > 0:
+            self._replies += 1
+            self._dearest = max(self._dearest, spent / most)
+        self._returned.set()
+
+
+class RunLedger:
+    """The books of one run alone, in memory."""
+
+    def __init__(self, cap: float) -> None:
+        self._cap = cap
+        self._reserved = 0.0
+
+    async def reserve(self, least: float, most: float) -> Grant:
+        """Reserve under the cap of the run."""
+        room = self._cap - self._reserved
+        if room < least:
+            return Grant(0.0, f"the budget of {self._cap:g} a run (budget.per_run) is used up")
+        self._reserved += min(most, room)
+        return Grant(min(most, room))
+
+    async def settle(self, spent: float) -> None:
+        """Give back the rest."""
+        self._reserved = spent

@@ -1,0 +1,47 @@
+"""Bound the time that one trace may take, whatever its judges ask of a model."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
+
+class Deadline:
+    """An instant that waits of our own making, such as for a place in the queue, put off."""
+
+    def __init__(
+        self, seconds: float, clock: Callable[[], float] = time.monotonic, *, within: "Deadline | None" = None
+    ) -> None:
+        self._clock = clock
+        self._ends = clock() + seconds
+        self._within = within
+
+    @property
+    def left(self) -> float:
+        """Return how many seconds are left; not less than 0."""
+        own = max(0.0, self._ends - self._clock())
+        return min(own, self._within.left) if self._within else own
+
+    def put_off(self, seconds: float) -> None:
+        """Give back time that passed without anything being tried."""
+        self._ends += seconds
+        if self._within:
+            self._within.put_off(seconds)
+
+
+_current: ContextVar[Deadline | None] = ContextVar("trace_deadline", default=None)
+
+
+@contextlib.contextmanager
+def trace_deadline(seconds: float | None) -> Iterator[None]:
+    """Hold all calls made for one trace, in this block and in tasks begun in it, to so many seconds."""
+    token = _current.set(Deadline(seconds) if seconds is not None else None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def of_this_trace() -> Deadline | None:
+    """Return the deadline of the trace that is being judged, if it has one."""
+    return _current.get()

@@ -30,7 +30,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress"),
-    ("enricher.trace", "enricher.verdict"),
+    ("enricher.trace", "enricher.verdict", "enricher.timetable"),
     ("enricher.results",),
     ("enricher.resources",),
     ("enricher.errors", "enricher.folding", "enricher.wording"),

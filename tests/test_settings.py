@@ -1,5 +1,6 @@
 """Settings: the reference file, overrides, secrets, and problems reported together."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -135,3 +136,43 @@ def test_durations_are_read(tmp_path):
 def test_two_rules_of_one_name_are_refused(tmp_path):
     with pytest.raises(SetupError, match="two rules have the same name"):
         load(_written(tmp_path, "jobs: {n: {rules: [{name: s}, {name: s}]}}\n"), {})
+
+
+def test_a_wrong_time_zone_and_a_wrong_crontab_line_are_named_together_when_the_config_is_read(tmp_path):
+    lines = (Path(__file__).parent / "cases/scheduling.jsonl").read_text(encoding="utf-8").splitlines()
+    case = next(found for found in map(json.loads, lines) if found["id"] == "SC-13")
+    schedule = {"cron": case["input"]["schedule"], "timezone": case["input"]["timezone"]}
+    path = _written(tmp_path, json.dumps({"jobs": {"nightly": {"schedule": schedule}}}))
+    with pytest.raises(SetupError) as raised:
+        load(path, {})
+    for name in case["expected"]["names"]:
+        assert name in str(raised.value)
+    assert "there is no time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?" in str(raised.value)
+    assert "schedule.cron: '61 2 * * *' is no crontab line" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "problem"),
+    [
+        ("{cron: '0 2 * * *', every: 1h}", "either cron or every"),
+        ("{cron: null}", "give cron or every"),
+        ("{every: 0s}", "at least 1s"),
+        ("{timezone: ../etc/passwd}", "there is no time zone"),
+        ("{timezone: Europe}", "there is no time zone"),
+        ("{cron: 0 2 30 2 *}", "never due"),
+        ("{crom: 0 2 * * *}", "did you mean 'cron'"),
+    ],
+)
+def test_a_schedule_that_means_nothing_is_refused(tmp_path, schedule, problem):
+    with pytest.raises(SetupError, match=problem):
+        load(_written(tmp_path, f"jobs: {{nightly: {{schedule: {schedule}}}}}"), {})
+
+
+def test_a_job_has_a_schedule_when_it_says_so(tmp_path):
+    jobs = load(
+        _written(tmp_path, "jobs: {often: {schedule: {every: 15m}}, nightly: {schedule: {}}, never: {}}"), {}
+    ).jobs
+    assert (jobs["often"].schedule.cron, jobs["often"].schedule.every) == (None, timedelta(minutes=15))
+    assert (jobs["nightly"].schedule.cron, jobs["nightly"].schedule.grace) == ("0 2 * * *", timedelta(hours=6))
+    assert jobs["never"].schedule is None
+    assert Settings().jobs["nightly"].schedule is not None

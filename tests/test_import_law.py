@@ -29,7 +29,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.phoenix_server",
         "connectors",
     ),
-    ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress"),
+    ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic"),
     ("enricher.trace", "enricher.verdict", "enricher.timetable"),
     ("enricher.results",),
     ("enricher.resources",),

@@ -2,30 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+
+from enricher.traffic import Grant, Ledger
 
 _TYPICAL_AFTER = 8  # replies; until then a reply is taken to be as long as it may be
 _MARGIN = 1.1  # over the dearest reply so far
 _AHEAD = 16  # calls whose cost is reserved at a time, so that not every call asks the ledger
-
-
-class Grant(NamedTuple):
-    """What a ledger reserved, and if that is nothing, which cap stands in the way."""
-
-    amount: float
-    cap: str = ""
-
-
-class Ledger(Protocol):
-    """The books over all that spend from the same budget."""
-
-    async def reserve(self, least: float, most: float) -> Grant:
-        """Reserve as much as the caps leave, between `least` and `most`, or nothing."""
-        ...
-
-    async def settle(self, spent: float) -> None:
-        """Give back what was reserved and not spent."""
-        ...
 
 
 class Permit:

@@ -18,6 +18,7 @@ class Bound(StrEnum):
     WITHIN = "within"
 
 
+# All three are matched against a text in lower case.
 _BEFORE = re.compile(
     r"""(?:(?P<about>about|around|approximately|approx\.?|roughly|circa|ca\.?|c\.|some|nearly|almost|close\s+to|an\s+estimated|
         estimated(?:\s+at)?|etwa|ungefähr|rund|zirka|knapp|environ|unos|unas|aproximadamente|cerca\s+de|alrededor\s+de|quasi|[~≈約约])
@@ -34,28 +35,28 @@ _BEFORE = re.compile(
         kürzer\s+als|jünger\s+als|moins\s+de|menos\s+de|menor\s+de|meno\s+di|<|低于|未満)
     |(?P<within>within|inside|innerhalb(?:\s+von)?|binnen|in\s+less\s+than|dans\s+(?:les|un\s+délai\s+de)|sous|dentro\s+de|
         en\s+un\s+plazo\s+de|entro))
-    \s*(?:the\s+|a\s+|an\s+|first\s+|de\s+|of\s+)?(?:US|CA|AU)?[$€£¥]?\s*(?:EUR|USD|GBP|CHF)?\s*$""",
-    re.I | re.X,
+    \s*(?:the\s+|a\s+|an\s+|first\s+|de\s+|of\s+)?(?:us|ca|au)?[$€£¥]?\s*(?:eur|usd|gbp|chf)?\s*$""",
+    re.X,
 )
 _AFTER = re.compile(
     r"""[\s,]*(?:\(?(?P<not_under>or\s+(?:more|older|over|above|longer|higher|greater|later)|and\s+(?:over|above|older|up|more)|minimum|
         at\s+(?:the\s+)?(?:least|minimum)|plus\b|upwards?|oder\s+(?:mehr|älter|länger)|ou\s+plus|o\s+más|以上|\+)
     |(?P<not_over>or\s+(?:less|fewer|younger|under|below|shorter|lower|earlier)|and\s+under|maximum|at\s+(?:the\s+)?(?:most|maximum)|
         oder\s+weniger|ou\s+moins|o\s+menos|以内|以下|max\b))""",
-    re.I | re.X,
+    re.X,
 )
 _BEFORE_DATE = re.compile(
     r"""\b(?:(?P<under>before|prior\s+to|vor|avant|antes\s+(?:de|del))|(?P<not_over>by|until|till|up\s+to|no\s+later\s+than|
         not\s+later\s+than|through|bis(?:\s+zum)?|spätestens(?:\s+am)?|jusqu['’](?:à|au)|hasta(?:\s+el)?|at\s+the\s+latest)
     |(?P<over>after|nach(?:\s+dem)?|après(?:\s+le)?|después\s+del?)|(?P<not_under>since|from|as\s+of|starting(?:\s+on|\s+from)?|
         effective|ab(?:\s+dem)?|seit|depuis|à\s+partir\s+du|desde|a\s+partir\s+del?))\s*(?:the\s+|dem\s+|le\s+|el\s+)?$""",
-    re.I | re.X,
+    re.X,
 )
 _BOUND_OF_GROUP = {
     "about": Bound.ABOUT, "not_over": Bound.AT_MOST, "not_under": Bound.AT_LEAST, "over": Bound.MORE_THAN,
     "under": Bound.LESS_THAN, "within": Bound.WITHIN,
 }  # fmt: skip
-_LOOK_BACK = 48
+_LOOK_BACK = _LOOK_AHEAD = 48
 _LAST_WORDS = 4
 # A bound ends with one of these; looking for them first saves most of the work.
 _HINTS = word_set(
@@ -70,20 +71,20 @@ _SIGNS = frozenset("~≈約约≤⩽<>≥⩾=多过大少低未満")
 
 def bound_before(text: str, start: int) -> Bound:
     """Return the bound that the words before a value give it."""
-    before = text[max(0, start - _LOOK_BACK) : start]
-    if _HINTS.isdisjoint(before.lower().split()[-_LAST_WORDS:]) and _SIGNS.isdisjoint(before[-_LAST_WORDS:]):
+    before = text[max(0, start - _LOOK_BACK) : start].lower()
+    if _HINTS.isdisjoint(before.split()[-_LAST_WORDS:]) and _SIGNS.isdisjoint(before[-_LAST_WORDS:]):
         return Bound.EXACT
     return _named(_BEFORE.search(before))
 
 
 def bound_after(text: str, end: int) -> Bound:
     """Return the bound that the words after a value give it: "18 or older"."""
-    return _named(_AFTER.match(text, end))
+    return _named(_AFTER.match(text[end : end + _LOOK_AHEAD].lower()))
 
 
 def bound_of_date(text: str, start: int) -> Bound:
     """Return the bound that the words before a date give it; "by 5 May" is AT_MOST, "since 2019" AT_LEAST."""
-    return _named(_BEFORE_DATE.search(text[max(0, start - _LOOK_BACK) : start]))
+    return _named(_BEFORE_DATE.search(text[max(0, start - _LOOK_BACK) : start].lower()))
 
 
 def _named(match: re.Match[str] | None) -> Bound:

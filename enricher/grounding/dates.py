@@ -128,7 +128,8 @@ _ZONES = {
 }  # fmt: skip
 _NUMERIC_HINT = re.compile(r"\d[./-]\d")
 _YEAR_HINT = re.compile(r"\d{4}")
-_TIME_HINT = re.compile(r"\d[:.h]\d\d|\d\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|h\b)|noon|midday|midnight", re.I)
+_TIME_HINT = re.compile(r"\d(?:[:.h]\d\d|\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|h\b))", re.I)
+TIME_WORDS = frozenset(("noon", "midday", "midnight"))
 _NOON = 12 * 60
 _DAY = 24 * 60
 
@@ -200,9 +201,9 @@ def _named_reading(text: str, match: re.Match[str]) -> tuple[Date, ...]:
     return (Date(int(year) if year else None, _MONTH_NUMBER[fold(match["month"])], int(day) if day else None),)
 
 
-def find_times(text: str) -> list[FoundTime]:
-    """Return the times of day of a text, in order."""
-    if not _TIME_HINT.search(text):
+def find_times(text: str, *, names_time: bool = True) -> list[FoundTime]:
+    """Return the times of day of a text, in order; False says that it has none of the words for a time."""
+    if not names_time and not _TIME_HINT.search(text):
         return []
     found = []
     for match in _CLOCK.finditer(text):

@@ -33,9 +33,13 @@ _SUM_CUE = re.compile(
     r"in\s+totale)\b",
     re.I,
 )
+_SUM_WORDS = word_set(
+    "total totals sum altogether together combined overall all insgesamt zusammen gesamt summe totale"
+)
 _DIFFERENCE_CUE = re.compile(
     r"\b(?:difference|more\s+than|less\s+than|increase|decrease|rose\s+by|fell\s+by|saves?|cheaper|left)\b", re.I
 )
+_DIFFERENCE_WORDS = word_set("difference than increase decrease by save saves cheaper left")
 # "I don't know the fee, but ...": what the writer says of himself is not held against the documents.
 _ADMISSION = re.compile(
     r"^\W*(?:i|we)\s+(?:do\s+not|don['’]?t|can(?:no|['’])?t|could\s+not|couldn['’]?t|am\s+not|['’]m\s+not|am\s+unable)\b",
@@ -298,7 +302,8 @@ def _derived_value(claim: Reading, evidence: Evidence, candidates: list[int]) ->
 
     Returns the values that were derived, the sentences they come from, and the mismatch if the sum is wrong.
     """
-    is_sum, is_difference = bool(_SUM_CUE.search(claim.text)), bool(_DIFFERENCE_CUE.search(claim.text))
+    is_sum = not _SUM_WORDS.isdisjoint(claim.words) and bool(_SUM_CUE.search(claim.text))
+    is_difference = not _DIFFERENCE_WORDS.isdisjoint(claim.words) and bool(_DIFFERENCE_CUE.search(claim.text))
     if not (is_sum or is_difference):
         return {}, [], ""
     for quantity in claim.quantities:

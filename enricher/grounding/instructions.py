@@ -4,6 +4,7 @@ import re
 from collections.abc import Set as AbstractSet
 
 from enricher.grounding.lexicon import word_set
+from enricher.grounding.tokens import lowered
 
 _HINTS = word_set(
     """ignore disregard forget override bypass score scores rating evaluator evaluators evaluation grader graders
@@ -25,7 +26,7 @@ _INSTRUCTION = re.compile(
   | \b(?:mark|label|rate|score|treat|judge|consider|classify|grade|accept|report|count)\s+(?:\w+\s+){0,3}
         (?:answers?|claims?|segments?|statements?|responses?|everything|all|anything|this|it|outputs?|sentences?)\s+
         (?:\w+\s+){0,3}(?:as\s+)?(?:fully[_\s]supported|supported|faithful|correct|grounded|verified)\b
-  | \bFULLY_SUPPORTED\b
+  | \bfully_supported\b
   | \b(?:to|note\s+to|attention|dear|message\s+(?:to|for)|instructions?\s+(?:to|for))\s+(?:the\s+)?
         (?:evaluators?|judges?|graders?|reviewers?|llm|ai|language\s+models?|assistants?|models?)\b
   | \b(?:evaluators?|graders?|llm\s+judges?|ai\s+(?:models?|assistants?|judges?))\s*
@@ -35,7 +36,7 @@ _INSTRUCTION = re.compile(
   | \byou\s+(?:must|should)\s+(?:always\s+|only\s+)*(?:answer|respond|reply|say|output)\s+
         (?:only\s+)?(?:(?:with|that)\b|["'“])
     """,
-    re.I | re.X,
+    re.X,
 )
 _QUOTED = re.compile(r"[\"“„«‘'][^\"”“»’']*$")
 
@@ -44,5 +45,5 @@ def addresses_the_judge(sentence: str, words: AbstractSet[str]) -> bool:
     """Tell whether a sentence instructs its reader how to judge, given its folded words; quoting one does not."""
     if words.isdisjoint(_HINTS):
         return False
-    found = _INSTRUCTION.search(sentence)
+    found = _INSTRUCTION.search(lowered(sentence))
     return found is not None and not _QUOTED.search(sentence[: found.start()])

@@ -8,12 +8,12 @@ from enricher.grounding.reading import Clause, Reading, weights_of
 from enricher.grounding.tokens import FULL, key_of
 
 _MARKER = re.compile(
-    r"""\b(?:
+    r"""\b(?=[abefinopstuvwà])(?:
       (?P<condition>if|unless|provided(?:\s+that)?|only\s+(?:if|when|for|after|with|on|in)|subject\s+to|as\s+long\s+as|in\s+case|
         except(?:ing)?(?:\s+for|\s+when)?|excluding|on\s+condition\s+that|falls|sofern|wenn|außer|nur\s+(?:wenn|für|mit)|
         vorausgesetzt|à\s+condition\s+que|sauf|si|salvo|excepto|siempre\s+que|a\s+menos\s+que)
     | (?P<group>for|to|by|in\s+the\s+case\s+of|für|bei|pour|para))\b""",
-    re.I | re.X,
+    re.X,
 )
 # Who or what a rule is restricted to: "for orders above 50 EUR".
 _GROUPS = frozenset(
@@ -37,7 +37,7 @@ _REACH = 24  # characters between "for" and the group it names
 
 def dropped_condition(evidence: Reading, known: AbstractSet[str]) -> str | None:
     """Return a condition of the evidence that the known keys (of claim and question) leave out, or None."""
-    for match in _MARKER.finditer(evidence.text):
+    for match in _MARKER.finditer(evidence.lower):
         if match["group"]:
             noun = next((t for t in evidence.tokens if t.start >= match.end("group") and t.key in _GROUPS), None)
             if noun is None or noun.start - match.end("group") > _REACH or noun.key in known:

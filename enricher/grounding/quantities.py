@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
-from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, Date, find_dates, find_times
+from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, TIME_WORDS, Date, find_dates, find_times
 from enricher.grounding.fractions import find_fractions
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity, read_value
@@ -15,6 +15,7 @@ from enricher.grounding.tokens import Token
 from enricher.grounding.units import UNSPACED_UNITS
 
 _DIGIT = re.compile(r"[\d½¼¾⅓⅔⅛]")
+_ASCII_DIGIT = re.compile("[0-9]")
 _NUMBER = re.compile(
     r"(?<![A-Za-zÀ-ɏ\d_.,])[-−]?"
     r"(?:\d{1,3}(?:(?:[ \u00a0\u202f]|, )\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,٫٬]\d+|['’]\d{3})*)"
@@ -26,7 +27,7 @@ _CJK_VALUE = re.compile(rf"({CJK_NUMERAL}+)(?=({'|'.join(UNSPACED_UNITS)}|人|�
 _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|and|und|et|y|e)\s*$", re.I)
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
-_ORDINAL = re.compile(r"(?<![\w.])(\d{1,3})(?:st|nd|rd|th)\b")
+_ORDINAL = re.compile(r"\d(?<![\w.]\d)\d{0,2}(?:st|nd|rd|th)\b")
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
@@ -44,14 +45,15 @@ def find_quantities(
     text: str, tokens: Sequence[Token], words: AbstractSet[str], *, decimal_comma: bool | None = None
 ) -> tuple[Quantity, ...]:
     """Return the values of a text in order, none overlapping another; `words` are the folded words of its tokens."""
-    has_digit = bool(_DIGIT.search(text))
+    has_digit = bool((_ASCII_DIGIT if text.isascii() else _DIGIT).search(text))
     found: list[Quantity] = []
-    names_month = not MONTH_NAMES.isdisjoint(words)
+    names_month = not MONTH_NAMES.isdisjoint(words) and _names_month(tokens)
     names_quarter = not words.isdisjoint(QUARTER_WORDS)
     if has_digit or names_month or names_quarter:
         _add(found, _dates(text, names_month=names_month, names_quarter=names_quarter))
-    if has_digit or not words.isdisjoint(("noon", "midday", "midnight")):
-        _add(found, _times(text))
+    names_time = not words.isdisjoint(TIME_WORDS)
+    if has_digit or names_time:
+        _add(found, _times(text, names_time=names_time))
     _add(found, find_fractions(text, words, has_digit=has_digit))
     if has_digit:
         _add(found, _ordinals(text))
@@ -83,16 +85,25 @@ def _dates(text: str, *, names_month: bool, names_quarter: bool) -> list[Quantit
     ]
 
 
-def _times(text: str) -> list[Quantity]:
+def _names_month(tokens: Sequence[Token]) -> bool:
+    """Tell whether a word for a month can be one: it has a capital letter, or a number that may be its day or year."""
+    return any(
+        token.is_name or any(t.word[0].isdigit() for t in tokens[max(0, place - 4) : place + 3])
+        for place, token in enumerate(tokens)
+        if token.word in MONTH_NAMES
+    )
+
+
+def _times(text: str, *, names_time: bool) -> list[Quantity]:
     return [
         Quantity(start=time.start, end=time.end, text=text[time.start : time.end], dimension="time", time=time)
-        for time in find_times(text)
+        for time in find_times(text, names_time=names_time)
     ]
 
 
 def _ordinals(text: str) -> list[Quantity]:
     return [
-        Quantity(start=m.start(), end=m.end(), text=m.group(), dimension="ordinal", values=(float(m[1]),))
+        Quantity(start=m.start(), end=m.end(), text=m.group(), dimension="ordinal", values=(float(m.group()[:-2]),))
         for m in _ORDINAL.finditer(text)
     ]
 

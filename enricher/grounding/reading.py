@@ -12,7 +12,7 @@ from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.polarity import Marks, read_marks
 from enricher.grounding.quantities import find_quantities
-from enricher.grounding.tokens import FULL, LIGHT, Token, Words, fold
+from enricher.grounding.tokens import FULL, LIGHT, Token, Words, fold, lowered
 
 _LANGUAGE_WORDS = {
     "en": "the of and is are was to in that it with for as on at by from this be or an which have has not you",
@@ -37,7 +37,8 @@ _SCRIPTS = (
 )
 _CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
 # A colon is no break: "Expiry: 2024-03-05" and a pair of JSON are one statement.
-_BREAK = re.compile(r"[;—–()\[\]|\n]|,(?=[\s\"'{])|\s-\s")
+_BREAK = re.compile(r"[;—–()\[\]|\n,](?:(?<!,)|(?=[\s\"'{]))")
+_DASH = re.compile(r"\s-\s")
 _CONJUNCTIONS = frozenset(
     map(
         fold,
@@ -96,6 +97,11 @@ class Reading:
         self.words = set(self._words.spelled)
         # A view keeps the order of the words, on which the order of equally good evidence may depend.
         self.all_keys = dict.fromkeys(self._words.keys).keys()
+
+    @lazy
+    def lower(self) -> str:
+        """Return the text in lower case, with the same offsets."""
+        return lowered(self.text)
 
     @lazy
     def tokens(self) -> tuple[Token, ...]:
@@ -201,7 +207,11 @@ def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
 def _clauses(
     text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...], in_values: frozenset[int]
 ) -> Iterable[Clause]:
-    cuts = [m.start() for m in _BREAK.finditer(text) if not any(q.start <= m.start() < q.end for q in quantities)]
+    cuts = [m.start() for m in _BREAK.finditer(text)]
+    if "-" in text:
+        cuts += [m.start() for m in _DASH.finditer(text)]
+    if quantities:
+        cuts = [cut for cut in cuts if not any(q.start <= cut < q.end for q in quantities)]
     cuts += [t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values]
     cuts.sort()
     starts = [t.start for t in tokens]

@@ -49,6 +49,14 @@ def fold(word: str) -> str:
     return _IS_MARK.sub("", unicodedata.normalize("NFKD", word))
 
 
+def lowered(text: str) -> str:
+    """Return a text in lower case with every character in its place: patterns that ignore case take several times as
+    long as those that needn't.
+    """
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
 _IRREGULAR = {fold(form): fold(word) for form, word in read_mapping(IRREGULAR).items()}
 
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from enricher.delivery import Deliveries
 from enricher.pipeline import Judgement, Outcome
-from enricher.report import Finding, RuleCount, RunReport, Tally
+from enricher.report import AgreementRate, Disagreement, Finding, RuleCount, RunReport, Tally
 from enricher.steps.rendering import explain, label
 from enricher.trace import Rejection, RejectReason, TraceRef
-from enricher.verdict import Standing, Status
+from enricher.verdict import Standing, Status, Verdict
 
 _LISTED = 100  # findings kept for the report
 _RANKS = {
@@ -41,6 +41,7 @@ class Counts:
         self._rejected: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._tallies: dict[str, _Tally] = {}
+        self._disagreements: list[Disagreement] = []
         self._in_review = 0
         self._spent: list[float] = [0.0, 0.0, 0.0]  # cost, prompt tokens, completion tokens
         self._numbers = itertools.count()
@@ -87,6 +88,8 @@ class Counts:
             self._spent = [a + b for a, b in zip(self._spent, spent, strict=True)]
         if not verdict.status.is_verdict:
             self._failed[str(verdict.status)] += 1
+        if len(self._disagreements) < _LISTED:
+            self._disagreements += _disagreements(verdict)
         badness = _badness(judgement)
         self.list(_finding(ref, judgement), badness)
         if badness > self._worst_badness:
@@ -102,6 +105,7 @@ class Counts:
         finished: datetime,
         window: tuple[datetime | None, datetime | None],
         deliveries: Deliveries,
+        agreement: Iterable[AgreementRate] = (),
     ) -> RunReport:
         """Sum up."""
         tallies = {name: tally.frozen() for name, tally in self._tallies.items()}
@@ -139,6 +143,8 @@ class Counts:
             problems=tuple(self.problems),
             warnings=tuple(_warning(rule) for rule in self.rules if not rule.taken),
             findings=tuple(finding for _, _, finding in sorted(self._worst, reverse=True)),
+            disagreements=tuple(self._disagreements[:_LISTED]),
+            agreement=tuple(agreement),
         )
 
 
@@ -185,6 +191,25 @@ class _Tally:
             findings=dict(self.issues),
             certainties=dict(self.certainties),
         )
+
+
+def _disagreements(verdict: Verdict) -> list[Disagreement]:
+    return [
+        Disagreement(
+            trace_id=verdict.trace_id,
+            judge=verdict.provenance.judge,
+            statement=finding.statement,
+            standing=str(finding.standing),
+            certainty=str(finding.certainty),
+            second_by=opinion.by,
+            second_standing=str(opinion.standing),
+            evidence=opinion.evidence[0].text if opinion.evidence else None,
+            explanation=opinion.explanation,
+        )
+        for finding in (verdict.result.findings if verdict.result is not None else ())
+        for opinion in finding.opinions
+        if not opinion.agrees
+    ]
 
 
 def _badness(judgement: Judgement) -> float:

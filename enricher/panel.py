@@ -10,6 +10,7 @@ from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.local import LocalDiffJudge
 from enricher.judges.prices import Prices
+from enricher.judges.second import Checks
 from enricher.pipeline import Judging
 from enricher.prompts import Prompt
 from enricher.prompts import load as load_prompt
@@ -84,7 +85,15 @@ class _Maker:
         return _ON_MODEL[choice.judge](self.chat(), self.prompt(name), choice, self._salt)
 
     def second(self) -> SecondCheck | None:
-        return None
+        wanted = self._job.second_check
+        on_model = any((choice.engine or self._settings.engine) != "local" for choice in self._job.judges)
+        if not wanted.by or not on_model:
+            return None
+        return Checks(
+            has_engine="local" in wanted.by,
+            stricter_wins=wanted.stricter_wins,
+            require_agreement=wanted.require_agreement,
+        )
 
     def prompt(self, name: str) -> Prompt:
         return load_prompt(

@@ -1,7 +1,7 @@
 """One trace from end to end, one line a step. Read this first.
 
-select ─► pull ─► extract ─► validate ─► judge ─► verify ─► check ─► decide ─► render ─► settle ─► deliver ─► report
-└─── run.py ──┘   └────────────────────────── this module ─────────────────────────┘   └─────── run.py ────────┘
+select ─► pull ─► extract ─► validate ─► redact ─► judge ─► verify ─► check ─► decide ─► render ─► settle ─► deliver ...
+└─── run.py ──┘   └────────────────────────────── this module ───────────────────────────────┘   └───── run.py ────┘
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enricher.seams import Judge, SecondCheck
 from enricher.steps.decision import PolicyRule, decide
 from enricher.steps.extraction import ExtractionPaths, extract
+from enricher.steps.redaction import RedactionRules, redact, redact_annotations, redact_ref, redact_verdict
 from enricher.steps.rendering import render
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import validate
@@ -76,6 +77,7 @@ class Pipeline:
     second: SecondCheck | None = None  # looks again at what a model found
     policy: PolicyRule = field(default_factory=PolicyRule)
     paths: ExtractionPaths = field(default_factory=ExtractionPaths)
+    redaction: RedactionRules = field(default_factory=RedactionRules)
     annotation_prefix: str = ""
     report_url: str | None = None
 
@@ -85,12 +87,13 @@ class Pipeline:
             return Outcome(ref=trace.ref, is_deferred=True)
         extraction = self.read(trace)
         items = [split_item(item) for item in extraction.items]
-        judgements = [made for item in items for made in await self._judgements(item, trace.ref)]
+        ref = redact_ref(trace.ref, self.redaction)
+        judgements = [made for item in items for made in await self._judgements(item, ref)]
         return Outcome(ref=trace.ref, rejections=extraction.rejections, judgements=tuple(judgements))
 
     def read(self, trace: RawTrace) -> Extraction:
-        """Find question, context and answer in the spans, and reject what can't be judged."""
-        return validate(extract(trace, self.paths), trace)
+        """Find question, context and answer in the spans, reject what can't be judged, mask what nobody may see."""
+        return redact(validate(extract(trace, self.paths), trace), trace, self.redaction)
 
     async def _judgements(self, item: Item, ref: TraceRef) -> list[Judgement]:
         made: list[Judgement] = []
@@ -100,21 +103,33 @@ class Pipeline:
         return made
 
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
-        known = await self.recall(ref, item, judge.provenance)
-        verdict = known or await self._checked(verify(await judge.judge(item), item), item)
+        known = await self.recall(ref, item, self._provenance(judge.provenance))
+        verdict = known or redact_verdict(
+            await self._checked(verify(await judge.judge(item), item), item), item, self.redaction
+        )  # fmt: skip
         decision = decide(verdict, self.policy)
         annotations = render(
             verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
         )  # fmt: skip
         return Judgement(
-            item=item, verdict=verdict, decision=decision, annotations=annotations, is_recalled=known is not None
+            item=item,
+            verdict=verdict,
+            decision=decision,
+            annotations=redact_annotations(annotations, item, self.redaction),
+            is_recalled=known is not None,
         )
 
     async def _checked(self, verdict: Verdict, item: Item) -> Verdict:
-        # The embedded engine does not check itself.
-        if self.second is None or verdict.result is None or verdict.provenance.engine == "local":
+        provenance = self._provenance(verdict.provenance)
+        if self.second is None or provenance.second is None:
             return verdict
-        return await self.second.check(verdict, item)
+        return await self.second.check(verdict.model_copy(update={"provenance": provenance}), item)
+
+    def _provenance(self, provenance: Provenance) -> Provenance:
+        """Name the second check in what a model's verdict rests on; the embedded engine does not check itself."""
+        if self.second is None or provenance.engine == "local":
+            return provenance
+        return provenance.model_copy(update={"second": self.second.name})
 
 
 def input_hash(item: Item) -> str:

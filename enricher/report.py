@@ -62,6 +62,31 @@ class Finding(Noun):
     reported: bool = False  # a user report chose it
 
 
+class Disagreement(Noun):
+    """A finding that a second check does not share, with what both say."""
+
+    trace_id: str
+    judge: str
+    statement: str
+    standing: str  # as the judge has it
+    certainty: str  # disputed or refuted
+    second_by: str
+    second_standing: str
+    evidence: str | None = None  # the passage that the second check holds against it
+    explanation: str = ""
+
+
+class AgreementRate(Noun):
+    """How often a second check shared one kind of a judge's findings on one day."""
+
+    day: str  # UTC
+    judge: str
+    standing: str
+    second_by: str
+    checked: int
+    agreed: int
+
+
 class Tally(Noun):
     """What one judge said in a run. Failures are counted apart and never part of a mean."""
 
@@ -109,6 +134,8 @@ class RunReport(Noun):
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()  # worst first, at most 100
+    disagreements: tuple[Disagreement, ...] = ()  # at most 100
+    agreement: tuple[AgreementRate, ...] = ()  # of the last 30 days, this run included
 
     @property
     def is_clean(self) -> bool:
@@ -128,6 +155,12 @@ def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
         parts.append(_findings(report.findings[:traces]))
         if len(report.findings) > traces:
             parts.append(Text(f"… and {len(report.findings) - traces} more: --json lists them", style="dim"))
+    if report.disagreements:
+        parts.append(Text("\nfindings that the second check does not share", style="bold"))
+        parts.append(_disagreements(report.disagreements[:traces]))
+    if report.agreement:
+        parts.append(Text("\nagreement of the second check, the last 30 days", style="bold"))
+        parts.append(_agreement(report.agreement))
     return Group(*parts)
 
 
@@ -209,6 +242,35 @@ def _findings(findings: Iterable[Finding]) -> Table:
     return table
 
 
+def _disagreements(found: Iterable[Disagreement]) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
+    for name in ("trace", "judge", "certainty"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("statement", ratio=1)
+    table.add_column("second check", ratio=1)
+    for one in found:
+        held = f"{one.second_standing}: “{one.evidence}”" if one.evidence else one.second_standing
+        table.add_row(
+            Text(one.trace_id[:12]),
+            f"{one.judge}: {one.standing}",
+            Text(one.certainty, style="magenta"),
+            Text(one.statement),
+            Text(held, style="cyan"),
+        )
+    return table
+
+
+def _agreement(rates: Iterable[AgreementRate]) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
+    for name in ("day", "judge", "finding", "second check"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("agreed", justify="right")
+    for rate in rates:
+        share = f"{rate.agreed} of {rate.checked} ({rate.agreed / rate.checked:.0%})"
+        table.add_row(rate.day, rate.judge, rate.standing, Text(rate.second_by), share)
+    return table
+
+
 def diff_view(verdict: Verdict, question: str | None, answer: str) -> RenderableType:
     """Render one verdict: the answer in colour, then each finding with the passage it was compared with."""
     parts: list[RenderableType] = [Text(f"Question  {question or '–'}", style="bold")]
@@ -247,6 +309,11 @@ def _finding(part: Part) -> Text:
     if part.certainty is not None:
         text.append(f"  {part.certainty} by the second check", style="magenta")
     text.append(f"\n               {part.explanation}" if part.explanation else "")
+    for opinion in part.opinions:
+        said = "agrees" if opinion.agrees else f"says {opinion.standing}"
+        text.append(f"\n               {opinion.by} {said}", style="magenta")
+        if not opinion.agrees and opinion.evidence:
+            text.append(f": {opinion.evidence[0].document_id} “{opinion.evidence[0].text}”", style="cyan")
     for quote in part.evidence:
         mark = "✓" if quote.check is QuoteCheck.VERIFIED else f"not verified: {quote.reason or quote.check}"
         text.append(f"\n               {quote.document_id} {mark} ", style="dim")

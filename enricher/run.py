@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from datetime import timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -15,7 +17,7 @@ from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.pipeline import Judgement, Outcome, Pipeline, input_hash
 from enricher.progress import Reporter
-from enricher.report import Finding, RuleCount, RunReport
+from enricher.report import AgreementRate, Finding, RuleCount, RunReport
 from enricher.seams import Connector, Executor
 from enricher.settings import Job, Rule
 from enricher.steps.rendering import names
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _PAGE = 100  # traces pulled together
+_AGREEMENT = timedelta(days=30)  # how far back the report shows it
 _MOST_ATTEMPTS = 10  # runs that take up a trace whose judge is unavailable
 _LONGEST_WAIT_S = 120.0  # a platform that asks for more is asked again sooner; then its traces stay due
 # The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
@@ -52,6 +55,18 @@ class RunResult:
     report: RunReport
     shown: tuple[Judgement, ...] = ()
     worst: Judgement | None = None
+
+
+class JobWatcher(Protocol):
+    """Whoever wants to know what becomes of scheduled jobs: metrics, alerts."""
+
+    async def on_finished(self, job: str, result: RunResult) -> None:
+        """Hear of a run that ended; `result.report.state` and `problems` say how, also when it could not begin."""
+        ...
+
+    async def on_missed(self, job: str, due: datetime) -> None:
+        """Hear of a run that could not start within its grace; the next one does its work."""
+        ...
 
 
 class Run:
@@ -101,7 +116,7 @@ class Run:
             state = RunState.INTERRUPTED
             raise
         finally:
-            report = self._report(_STATES[state], deliveries)
+            report = self._report(_STATES[state], deliveries, await self._agreement())
             finishing = self._store.finish_run(
                 self._run_id,
                 state,
@@ -289,7 +304,21 @@ class Run:
         self._counts.problems.append(problem)
         log.error("job %s: %s", self._plan.name, problem)
 
-    def _report(self, state: str, deliveries: Deliveries) -> RunReport:
+    async def _agreement(self) -> list[AgreementRate]:
+        rates = await self._store.agreement(self._plan.name, self._store.clock() - _AGREEMENT)
+        return [
+            AgreementRate(
+                day=rate.day.isoformat(),
+                judge=rate.judge,
+                standing=rate.standing,
+                second_by=rate.second_by,
+                checked=rate.checked,
+                agreed=rate.agreed,
+            )
+            for rate in rates
+        ]
+
+    def _report(self, state: str, deliveries: Deliveries, agreement: Sequence[AgreementRate] = ()) -> RunReport:
         return self._counts.report(
             run_id=self._run_id,
             job=self._plan.name,
@@ -298,6 +327,7 @@ class Run:
             finished=self._store.clock(),
             window=(self._request.start, self._request.end or self._started),
             deliveries=deliveries,
+            agreement=agreement,
         )
 
 

@@ -115,11 +115,13 @@ class Provenance(Noun):
     model: str | None = None  # as configured, or the version of the embedded engine
     model_snapshot: str | None = None  # as the server reported it
     settings_hash: str = ""
+    second: str | None = None  # what checks its findings
 
     @property
     def version(self) -> str:
         """Name the judge version that keys evaluations and annotation identifiers."""
-        return "/".join(part for part in (self.judge, self.engine, self.prompt, self.model, self.settings_hash) if part)
+        named = (self.judge, self.engine, self.prompt, self.model, self.settings_hash, self.second)
+        return "/".join(part for part in named if part)
 
 
 class Usage(Noun):

@@ -1,5 +1,6 @@
 """What must survive a crash: verdicts, write-backs, watermarks, leases, in SQLite or PostgreSQL."""
 
+from enricher.store.agreement import Agreement
 from enricher.store.records import (
     Backlog,
     Due,
@@ -18,6 +19,8 @@ from enricher.store.records import (
     ReviewState,
     RunRecord,
     RunState,
+    ScheduleOutcome,
+    ScheduleRecord,
     Settlement,
     Story,
     Taken,
@@ -27,6 +30,7 @@ from enricher.store.records import (
 from enricher.store.store import Hold, Store
 
 __all__ = [
+    "Agreement",
     "Backlog",
     "Due",
     "Evaluation",
@@ -45,6 +49,8 @@ __all__ = [
     "ReviewState",
     "RunRecord",
     "RunState",
+    "ScheduleOutcome",
+    "ScheduleRecord",
     "Settlement",
     "Store",
     "Story",

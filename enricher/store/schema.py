@@ -15,16 +15,18 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
+    Unicode,
     UniqueConstraint,
     text,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0004"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -182,6 +184,7 @@ evaluations = Table(
     Column("settled_at", Utc, nullable=False),
     Index("ix_evaluations_trace_id", "trace_id"),
     Index("ix_evaluations_run_id", "run_id", "id"),
+    Index("ix_evaluations_input_hash", "input_hash"),  # the same input on another trace
 )
 
 # What was judged: question, documents, answer. Once for all judges of the same input, found by the digest of
@@ -205,6 +208,26 @@ raw_replies = Table(
     Column("reply", Json, nullable=False),
     Column("settled_at", Utc, nullable=False),
     Index("ix_raw_replies_settled_at", "settled_at"),
+)
+
+# What second checks say of the findings of an evaluation: agreement over time, and the log of disagreements.
+opinions = Table(
+    "opinions",
+    metadata,
+    Column("evaluation_id", String, ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True),
+    Column("part", Words, primary_key=True),  # key of the statement within its result
+    Column("second_by", Words, primary_key=True),  # version of what checked it
+    Column("judge", String, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("statement", Words, nullable=False),
+    Column("standing", String, nullable=False),  # verdict.Standing, as the first judge has it
+    Column("second_standing", String, nullable=False),
+    Column("agrees", Boolean, nullable=False),
+    Column("certainty", String),  # verdict.Certainty of the finding; null when it is none
+    Column("opinion", Words, nullable=False),  # verdict.Opinion as JSON: evidence and explanation
+    Column("settled_at", Utc, nullable=False),
+    Index("ix_opinions_trace_id", "trace_id"),
+    Index("ix_opinions_settled_at", "settled_at", "judge"),
 )
 
 # Intended write-backs. A row is written with its verdict and stays until the platform has shown it back.
@@ -315,4 +338,81 @@ hints = Table(
     Column("received_at", Utc, nullable=False),
     UniqueConstraint("platform", "project", "trace_id"),
     CheckConstraint("trace_id <> ''", name="trace_id_given"),
+)
+
+# What models cost, by day (UTC), job and spender (one composed job). While a run is under way its row holds what it has
+# reserved, so that a process which dies has spent rather too much than too little.
+spending = Table(
+    "spending",
+    metadata,
+    Column("day", String, primary_key=True),
+    Column("job", Words, primary_key=True),
+    Column("spender", String, primary_key=True),
+    Column("amount", Float, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+)
+
+# Random values that must outlive the process, such as what the tags of prompts are derived from.
+keepsakes = Table(
+    "keepsakes",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
+
+# Calls that were handed to a model server together, to be answered within hours.
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", String, primary_key=True),  # ours; the uploaded file and the remote batch carry it
+    Column("place", Words, nullable=False),  # the endpoint
+    Column("owner", Words, nullable=False),  # the process that handed it in, as in `leases`
+    Column("state", String, nullable=False),  # traffic.BatchState
+    Column("input_file", Words),  # the server's id of the uploaded file
+    Column("remote_id", Words),  # the server's id of the batch
+    Column("reason", Words, nullable=False),  # why it ended as it did
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Index("ix_batches_state", "state"),
+)
+
+# One call of a batch, found by the digest of what is sent, so that the same question after a crash meets its answer.
+# Deleted when the trace that it was asked for is settled.
+batch_lines = Table(
+    "batch_lines",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("trace_id", Words, nullable=False),  # empty for plain records
+    Column("batch_id", String, ForeignKey("batches.id")),  # null: to be asked again
+    Column("reply", Json),  # {"status", "body"}; null while there is none
+    Column("tries", Integer, nullable=False),  # batches it was part of
+    Column("first_asked_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Index("ix_batch_lines_batch_id", "batch_id"),
+    Index("ix_batch_lines_trace_id", "trace_id"),
+)
+
+# When a scheduled job is due and what became of it the last time, for all processes that keep the schedule.
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("job", Words, primary_key=True),
+    Column("due_at", Utc),  # the newest moment that waits to be done; null when nothing does
+    Column("due_since", Utc),  # the oldest moment that waits with it
+    Column("waiting", Integer, nullable=False),  # how many they are; one run does them all
+    Column("done_until", Utc),  # the newest moment that is done, or given up
+    Column("outcome", String),  # records.ScheduleOutcome of the last one
+    Column("outcome_at", Utc),
+    Column("reason", Words, nullable=False),  # why it was not clean
+    Column("run_id", String),
+    Column("last_success_at", Utc),
+)
+
+# APScheduler's own table, in its own shape: when each job is due next.
+schedule_timers = Table(
+    "schedule_timers",
+    metadata,
+    Column("id", Unicode(191), primary_key=True),
+    Column("next_run_time", Float(25)),
+    Column("job_state", LargeBinary, nullable=False),
 )

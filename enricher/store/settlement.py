@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
 from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest, item_id
-from enricher.store.schema import evaluations, items, outbox, raw_replies, refs, rejections, review_items
+from enricher.store.schema import evaluations, items, opinions, outbox, raw_replies, refs, rejections, review_items
 from enricher.store.upsert import insert_into
 from enricher.trace import Item
 from enricher.verdict import Annotation, DeliveryState, Verdict
@@ -44,6 +44,7 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
         fresh = [entry for entry in layer if entry.id in taken]
         _record_items(connection, fresh)
         _record_replies(connection, fresh)
+        _record_opinions(connection, fresh)
         _replace_annotations(connection, fresh)
         _ask_people(connection, fresh)
         _add_missing_annotations(connection, [e for e in layer if e.evaluation.is_cached and e.id not in taken])
@@ -143,6 +144,32 @@ def _record_replies(connection: Connection, entries: list[_Entry]) -> None:
     ]
     if rows:
         connection.execute(raw_replies.insert(), rows)
+
+
+def _record_opinions(connection: Connection, entries: list[_Entry]) -> None:
+    rows = [
+        {
+            "evaluation_id": entry.id,
+            "part": part.key,
+            "second_by": opinion.by,
+            "judge": entry.evaluation.verdict.provenance.judge,
+            "trace_id": entry.evaluation.verdict.trace_id,
+            "statement": part.statement,
+            "standing": str(part.standing),
+            "second_standing": str(opinion.standing),
+            "agrees": opinion.agrees,
+            "certainty": None if part.certainty is None else str(part.certainty),
+            "opinion": _json(opinion),
+            "settled_at": entry.now,
+        }
+        for entry in entries
+        if entry.evaluation.verdict.result is not None
+        for part in entry.evaluation.verdict.result.parts
+        for opinion in part.opinions
+    ]
+    if not rows:
+        return
+    connection.execute(opinions.insert(), rows)
 
 
 def _outbox_rows(entries: list[_Entry]) -> list[Row]:

@@ -14,7 +14,8 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection, Engine, select
 
 from enricher.errors import EnricherError, TryAgain
-from enricher.store import history, intake, leases, outbox, settlement
+from enricher.store import history, intake, leases, outbox, schedules, settlement
+from enricher.store.agreement import Agreement, agreement
 from enricher.store.engine import connect, parse_url, patiently, plain_errors
 from enricher.store.migrate import bring_up_to_date
 from enricher.store.owner import this_process
@@ -31,6 +32,8 @@ from enricher.store.records import (
     ReviewState,
     RunRecord,
     RunState,
+    ScheduleOutcome,
+    ScheduleRecord,
     Settlement,
     Story,
     Taken,
@@ -281,6 +284,23 @@ class Store:
             with contextlib.suppress(TryAgain):  # then it expires by itself
                 await self._writer.write(lambda c: leases.release(c, name, owner))
 
+    # the schedule
+
+    @property
+    def engine(self) -> Engine:
+        """Return the connections, for a library that keeps a table of its own here."""
+        return self._engine
+
+    async def schedules(self) -> dict[str, ScheduleRecord]:
+        """Return how each scheduled job stands."""
+        return await self._read(schedules.records)
+
+    async def close_schedule(
+        self, record: ScheduleRecord, outcome: ScheduleOutcome, *, reason: str = "", run_id: str | None = None
+    ) -> None:
+        """Record what became of what was due in a record; hold the job's lease."""
+        await self._writer.write(lambda c: schedules.close(c, record, outcome, reason, run_id, self.clock()))
+
     async def _keep_alive(self, hold: Hold, owner: str, ttl: timedelta) -> None:
         name = hold.grant.name
         good_until = asyncio.get_running_loop().time() + ttl.total_seconds()
@@ -302,6 +322,10 @@ class Store:
     async def tally(self, run_id: str) -> Tally:
         """Count what a run did, by status, state and reason."""
         return await self._read(lambda c: history.tally(c, run_id))
+
+    async def agreement(self, job: str, since: datetime) -> list[Agreement]:
+        """Return how often second checks shared the findings of a job since a moment, day by day."""
+        return await self._read(lambda c: agreement(c, job, since))
 
     async def explain(self, trace_id: str) -> Story:
         """Return everything recorded about a trace."""
@@ -327,6 +351,16 @@ class Store:
         if self._engine.dialect.name == "sqlite":
             # The write-ahead log still holds the old pages until it is emptied.
             await self._read(lambda c: c.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+    # for the rooms of the store that have a door of their own
+
+    async def transact(self, work: Callable[[Connection], T]) -> T:
+        """Do some work in a transaction, together with what others write; it must be safe to repeat."""
+        return await self._writer.write(work)
+
+    async def look(self, look: Callable[[Connection], T]) -> T:
+        """Read something."""
+        return await self._read(look)
 
     async def _read(self, look: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, look)

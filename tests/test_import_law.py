@@ -32,7 +32,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic"),
     ("enricher.trace", "enricher.verdict", "enricher.timetable"),
     ("enricher.results",),
-    ("enricher.resources",),
+    ("enricher.resources", "enricher.listening"),
     ("enricher.errors", "enricher.folding", "enricher.wording"),
 )
 # A row may know its neighbour only where this says so.

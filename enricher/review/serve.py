@@ -4,27 +4,17 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
-import socket
 from collections.abc import Callable, Iterator
 
-import uvicorn
 from pydantic import SecretStr
 
 from enricher.errors import SetupError
+from enricher.listening import answer, listener
 from enricher.review.intake import BODY_LIMIT, intake_app
 from enricher.store import Store
 
 LOOPBACK = "127.0.0.1"
 PORT = 8330
-_LAST_ANSWERS_S = 5  # seconds that answers under way have when the server is stopped
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to us: uvicorn's own handling would end the process before the store is closed."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 async def serve(
@@ -46,28 +36,9 @@ async def serve(
         raise SetupError(f"set a secret before serving on {host}: without one only this machine may reach the intake")
     app = intake_app(store, secret=secret, body_limit=body_limit)
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_listener(host, port))
+        on = stack.enter_context(listener(host, port))
         stop = stop or stack.enter_context(_signalled())
-        server = _Server(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                timeout_graceful_shutdown=_LAST_ANSWERS_S,
-            )
-        )
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        stopping = asyncio.create_task(stop.wait())
-        try:
-            if ready is not None:
-                ready(_url(listener))
-            await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            server.should_exit = True
-            await serving
+        await answer(app, on, stop, ready)
 
 
 def _is_loopback(host: str) -> bool:
@@ -75,18 +46,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        raise SetupError(f"port {port} on '{host}' can't be had: {error}; choose another one") from error
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.contextmanager

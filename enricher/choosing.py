@@ -11,7 +11,7 @@ from enricher.report import RuleCount
 from enricher.seams import Connector
 from enricher.settings import Job, Rule
 from enricher.steps.selection import sample
-from enricher.store import Hint, Store
+from enricher.store import Hint, RunState, Store
 from enricher.trace import ReportFilter, SpanFilter, TraceQuery, TraceRef
 
 log = logging.getLogger(__name__)
@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 HINTED = Rule(name="hinted")  # the rule under which traces that webhooks named are recorded
 _HINT_LIVES = timedelta(days=7)  # then a hint whose trace no job finds is dropped
 _MOST_COUNTED = 10_000  # traces of the window that are counted when none of them matches
+_RUNS_LOOKED_AT = 200  # for the last one before a clock went wrong
 _EXPLICIT = "explicit"  # the rule under which traces named on the command line are recorded
 
 
@@ -132,7 +133,7 @@ class Chooser:
         end = self._request.end or self._now
         start = self._request.start
         if start is None:
-            mark = await self._store.watermark(self._name, self._connector.name, rule.name)
+            mark = await self._watermark(rule, end)
             start = end - self._job.first_window if mark is None else mark - self._job.look_back
         return TraceQuery(
             rule=rule.name,
@@ -146,6 +147,20 @@ class Chooser:
             spans=_span_filter(rule),
             stratum=rule.stratum,
         )
+
+    async def _watermark(self, rule: Rule, end: datetime) -> datetime | None:
+        mark = await self._store.watermark(self._name, self._connector.name, rule.name)
+        if mark is None or mark <= self._now:
+            return mark
+        # The clock was ahead then, or has gone back since: what happens until it is there must not be passed over.
+        sane = [
+            run.window_end
+            for run in await self._store.runs(self._name, limit=_RUNS_LOOKED_AT)
+            if run.state is RunState.COMPLETED and run.window_start is None and run.window_end and run.window_end <= end
+        ]
+        mark = min([end - self._job.first_window, *sane[:1]])
+        log.warning("job %s, rule %s: the clock has gone back; looking again from %s", self._name, rule.name, mark)
+        return mark
 
 
 def _is_of(hint: Hint, ref: TraceRef | None) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, String, delete, func, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, String, delete, func, or_, select, type_coerce, update
 
 from enricher.store.intake import ref_records
 from enricher.store.outbox import outbox_records
@@ -23,6 +23,7 @@ from enricher.store.records import (
     item_id,
 )
 from enricher.store.schema import (
+    batch_lines,
     evaluations,
     hints,
     items,
@@ -91,7 +92,8 @@ def finish_run(
     statement = statement.on_conflict_do_update(
         index_elements=[watermarks.c.job, watermarks.c.connection, watermarks.c.rule],
         set_={"reached": statement.excluded.reached, "run_id": statement.excluded.run_id},
-        where=watermarks.c.reached < statement.excluded.reached,
+        # Forward only; but a mark that lies ahead was made by a clock that was wrong.
+        where=or_(watermarks.c.reached < statement.excluded.reached, watermarks.c.reached > now),
     )
     rows = [
         {"job": job, "connection": mark.connection, "rule": mark.rule, "reached": mark.reached, "run_id": run_id}
@@ -235,7 +237,7 @@ def purge_raw_replies(connection: Connection, before: datetime) -> int:
 def forget(connection: Connection, trace_id: str) -> int:
     """Delete everything about a trace, on every connection, also from stored reports; return how many rows."""
     # Raw replies, write-backs and questions to people go with their evaluations.
-    counted = (outbox, review_items, evaluations, items, rejections, refs, hints)
+    counted = (outbox, review_items, evaluations, items, rejections, refs, hints, batch_lines)
     deleted = sum(connection.execute(delete(t).where(t.c.trace_id == trace_id)).rowcount for t in counted)
     mentions = type_coerce(runs.c.report, String).contains(trace_id, autoescape=True)
     query = select(runs.c.id, runs.c.report).where(mentions)

@@ -138,6 +138,31 @@ class RunRecord:
     report: Any
 
 
+class ScheduleOutcome(StrEnum):
+    """What became of a scheduled run."""
+
+    CLEAN = "clean"  # everything that was due is judged and written
+    INCOMPLETE = "incomplete"  # it came to its end, but not everything could be judged or written
+    FAILED = "failed"  # it did not come to its end
+    MISSED = "missed"  # it could not start within its grace
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleRecord:
+    """How a scheduled job stands."""
+
+    job: str
+    due_at: datetime | None = None  # the newest moment that waits to be done
+    due_since: datetime | None = None  # the oldest that waits with it
+    waiting: int = 0  # how many they are
+    done_until: datetime | None = None
+    outcome: ScheduleOutcome | None = None  # of the last one
+    outcome_at: datetime | None = None
+    reason: str = ""
+    run_id: str | None = None
+    last_success_at: datetime | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Due:
     """A write-back that this process has claimed, and how far it is."""

@@ -81,11 +81,15 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
     held = source.reading.all_keys
     for key, worth in clause.keys.items():
         weight += worth
-        credit = pool.get(key, 0.0) or float(any(other in pool for other in evidence.variants(key)))
-        covered += worth * credit
-        own += worth if key in held else 0.0
+        credit = pool.get(key, 0.0)
+        if not credit and (variants := evidence.variants(key)):
+            credit = float(any([other in pool for other in variants]))
         if not credit:
             found.missing[key] = worth
+            continue
+        covered += worth * credit
+        if key in held:
+            own += worth
     if source.heading is not None and (named := other_scope(claim, source.heading)):
         found.is_elsewhere = True
         found.clashes.append(Clash(Trouble.DISTORTED, _says(named[0], source, named[1]), place))
@@ -106,7 +110,7 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
 
 def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
     weight = sum(keys.values())
-    return sum(worth for key, worth in keys.items() if key in pool) / weight if weight else 0.0
+    return sum([worth for key, worth in keys.items() if key in pool]) / weight if weight else 0.0
 
 
 def _resolve_opposites(
@@ -374,9 +378,9 @@ def _counterpart(clause: Clause, source: Source, evidence: Evidence) -> tuple[Cl
     best, most = None, 0.0
     for other in source.reading.clauses:
         held = other.keys
-        shared = sum([keys[key] for key in keys.keys() & held.keys()])
+        shared = sum([keys[key] for key in keys if key in held])
         for key, opposites in turned:
-            if key not in held and any(opposite in held for opposite in opposites):
+            if key not in held and any([opposite in held for opposite in opposites]):
                 shared += keys[key]
         if shared > most:
             best, most = other, shared

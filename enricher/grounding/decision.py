@@ -135,7 +135,7 @@ def _promising(clause: Clause, evidence: Evidence, candidates: list[int]) -> lis
     places = list(dict.fromkeys([*candidates, *evidence.best(wanted, _FOR_CLAUSE)]))
     for rank, place in enumerate(places):
         held = evidence.sources[place].reading.all_keys
-        scored.append((-sum(w for key, w in wanted.items() if key in held), rank, place))
+        scored.append((-sum([w for key, w in wanted.items() if key in held]), rank, place))
     scored.sort()
     return [place for score, _, place in scored[:_CLOSE_LOOKS] if score <= _WORTH_A_LOOK * scored[0][0]]
 

@@ -69,7 +69,7 @@ def read_signals(answer: Sequence[Reading], decisions: Sequence[Decision], evide
 
 
 def _share_unknown(keys: Sequence[str], is_known: Callable[[str], bool]) -> float:
-    return sum(not is_known(key) for key in keys) / len(keys) if keys else 0.0
+    return sum([not is_known(key) for key in keys]) / len(keys) if keys else 0.0
 
 
 def _share_new(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> float:
@@ -85,5 +85,5 @@ def best_overlap(reading: Reading, evidence: Evidence) -> float:
     total, best = sum(weights.values()), 0.0
     for place in evidence.best(weights, _WINDOWS):
         held = evidence.window(place)
-        best = max(best, sum(w for key, w in weights.items() if key in held) / total)
+        best = max(best, sum([w for key, w in weights.items() if key in held]) / total)
     return best

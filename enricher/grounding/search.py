@@ -3,7 +3,8 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -40,6 +41,18 @@ _PREFIX = 5  # letters that two forms of a word must share at least
 _SHARED_PART = 0.7  # of the longer form
 
 
+class _Remembered(dict[str, tuple[str, ...]]):
+    """Computes what is not yet there."""
+
+    def __init__(self, compute: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, key: str) -> tuple[str, ...]:
+        value = self[key] = self._compute(key)
+        return value
+
+
 class Evidence:
     """The sentences of an item's documents, indexed by the words in them. Text that instructs the judge is left out."""
 
@@ -50,10 +63,13 @@ class Evidence:
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
-        self._prefixes: dict[str, list[str]] = defaultdict(list)
-        self._opposites: dict[str, tuple[str, ...]] = {}
+        self._prefixes: dict[str, list[str]] = {}
         self._pools: dict[int, dict[str, float]] = {}
-        self._variants: dict[str, tuple[str, ...]] = {}
+        # The keys in the documents that look like other forms of a key's word, and those that say its opposite: asked
+        # for all the time, so that a function in Python would tell; and without a way back to the evidence, which
+        # would then wait for the garbage collector.
+        self.variants = _Remembered(partial(_find_variants, self._index, self._prefixes)).__getitem__
+        self.opposites = _Remembered(partial(_find_opposites, self._index)).__getitem__
         for document in item.documents:
             self._read_document(document)
         self._mark_seams()
@@ -135,30 +151,6 @@ class Evidence:
         """Tell whether any document holds the key or another form of its word."""
         return key in self._index or bool(self.variants(key))
 
-    def variants(self, key: str) -> tuple[str, ...]:
-        """Return the keys in the documents that look like other forms of the same word."""
-        found = self._variants.get(key)
-        if found is None:
-            found = self._variants[key] = self._find_variants(key)
-        return found
-
-    def _find_variants(self, key: str) -> tuple[str, ...]:
-        if len(key) < _PREFIX or not key.isalpha():
-            return ()
-        if not self._prefixes:
-            for known in self._index:
-                self._prefixes[known[:_PREFIX]].append(known)
-        return tuple(
-            other for other in self._prefixes.get(key[:_PREFIX], ()) if other != key and _are_forms(key, other)
-        )
-
-    def opposites(self, key: str) -> tuple[str, ...]:
-        """Return the keys in the documents that say the opposite of a key."""
-        found = self._opposites.get(key)
-        if found is None:
-            found = self._opposites[key] = tuple(other for other in opposites_of(key) if other in self._index)
-        return found
-
     def pool(self, place: int) -> dict[str, float]:
         """Return what a sentence holds, with the sentence before and its continuation across a seam, and its credit."""
         pool = self._pools.get(place)
@@ -175,16 +167,35 @@ class Evidence:
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
         """Return the places of the sentences that share most with the keys, best first."""
-        scores: dict[int, float] = defaultdict(float)
+        index, rarity = self._index, self.rarity
+        scores: dict[int, float] = {}
         for key, weight in keys.items():
-            known = key if key in self._index else next(iter(self.variants(key)), None)
-            if known is None:
-                continue
-            gain = weight * self.rarity[known]
-            for place in self._index[known]:
-                scores[place] += gain
-        ranked = sorted((-score, place) for place, score in scores.items())
+            places = index.get(key)
+            if places is None:
+                variants = self.variants(key)
+                if not variants:
+                    continue
+                key = variants[0]
+                places = index[key]
+            gain = weight * rarity[key]
+            for place in places:
+                scores[place] = scores.get(place, 0.0) + gain
+        ranked = sorted([(-score, place) for place, score in scores.items()])
         return [place for _, place in ranked[:limit]]
+
+
+def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]], key: str) -> tuple[str, ...]:
+    if len(key) < _PREFIX or not key.isalpha():
+        return ()
+    if not prefixes:
+        for known in index:
+            prefixes.setdefault(known[:_PREFIX], []).append(known)
+    others = prefixes.get(key[:_PREFIX])
+    return tuple([other for other in others if other != key and _are_forms(key, other)]) if others else ()
+
+
+def _find_opposites(index: Mapping[str, list[int]], key: str) -> tuple[str, ...]:
+    return tuple(sorted([other for other in opposites_of(key) if other in index]))
 
 
 def _are_forms(left: str, right: str) -> bool:

@@ -58,6 +58,7 @@ _ONLY_CITATION = re.compile(rf"{_CITATION}[\s.]*$")
 _LEADING_CITATION = re.compile(rf"{_CITATION}(?=\s+\S)")
 _HAS_WORD = re.compile(r"\w")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_QUESTION_MARKS = frozenset("?？؟\u037e")
 _QUESTION_END = re.compile("[?？؟\u037e]\\W*$")
 
 
@@ -121,11 +122,19 @@ def _numbered(text: str, prefix: str, *, with_boilerplate: bool) -> tuple[Senten
 
 
 def _states_something(piece: str) -> bool:
-    return bool(_HAS_WORD.search(piece)) and not _QUESTION_END.search(piece[-6:])
+    if not _has_word(piece):
+        return False
+    end = piece[-6:]
+    return _QUESTION_MARKS.isdisjoint(end) or not _QUESTION_END.search(end)
+
+
+def _has_word(piece: str) -> bool:
+    return piece[:1].isalnum() or bool(_HAS_WORD.search(piece))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
-    text = _LONE_SURROGATE.sub("\ufffd", text)  # the library takes only what UTF-8 can write; offsets stay
+    if not text.isascii():
+        text = _LONE_SURROGATE.sub("\ufffd", text)  # the library takes only what UTF-8 can write; offsets stay
     for block in _blocks(text):
         pieces = _sentences(text, block.start, block.end) if block.is_prose else [(block.start, block.end)]
         for start, end in pieces:
@@ -250,6 +259,8 @@ def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     if not spans:
         return [(start, end)]
     spans[-1] = (spans[-1][0], end)
+    if "[" not in text and "【" not in text:
+        return spans
     return [span for index in range(len(spans)) for span in [_with_own_citations(text, spans, index)] if span]
 
 
@@ -264,9 +275,11 @@ def _with_own_citations(text: str, spans: list[tuple[int, int]], index: int) -> 
 
 
 def _belongs_to_previous(previous: str, piece: str) -> bool:
-    if not _HAS_WORD.search(piece) or _ONLY_CITATION.match(piece) or not _HAS_WORD.search(previous):
+    if not _has_word(piece) or _ONLY_CITATION.match(piece) or not _has_word(previous):
         return True
     tail = previous[-24:]
+    if not tail.rstrip().endswith("."):
+        return False
     if found := _LAST_WORD.search(tail):
         word = found.group(1).rstrip(".").lower()
         if word in _NEVER_LAST:

@@ -19,7 +19,7 @@ from enricher.choosing import Request
 from enricher.doctor import Check, check_connection, check_rules
 from enricher.errors import BadReply, EnricherError, SetupError
 from enricher.executors.local import LocalExecutor
-from enricher.panel import Panel, judge_for
+from enricher.panel import Panel, panel_for
 from enricher.pipeline import Pipeline, Recall, input_hash
 from enricher.progress import Reporter, Silent
 from enricher.prompts import list_prompts
@@ -36,6 +36,7 @@ from enricher.steps.validation import validate
 from enricher.store import EvaluationKey, Store, Story
 from enricher.trace import Extraction, Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
+from enricher.wiring import Wiring, wire, wire_records
 
 
 @dataclass(kw_only=True, slots=True)
@@ -70,13 +71,15 @@ class App:
         job = self.settings.jobs.get(name)
         if job is None:
             raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
-        panel = Panel.of(self.settings, job)
+        trace_deadline = self.settings.openai.deadline_per_trace
+        panel = Panel.of(self.settings, job, await wire(self.settings, name, self.store))
         try:
             yield Plan(
                 name=name,
                 job=job,
                 connector=self.connectors[job.connection],
                 platform=self.settings.connections[job.connection].kind,
+                halt=panel.halt,
                 pipeline=Pipeline(
                     judges=panel.judges,
                     second=panel.second,
@@ -90,6 +93,8 @@ class App:
                     paths=ExtractionPaths(**job.paths.model_dump()),
                     annotation_prefix=job.annotation_prefix,
                     report_url=self.settings.report_url,
+                    citation_base=job.citation_base,
+                    deadline_s=trace_deadline.total_seconds() if trace_deadline else None,
                 ),
             )
         finally:
@@ -175,7 +180,7 @@ def _recall(store: Store) -> Recall:
 
 
 @contextlib.contextmanager
-def _stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
+def stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
     """Set `stop` at the first SIGINT or SIGTERM: what is under way is finished. The second one ends at once."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
@@ -204,7 +209,7 @@ async def run_jobs(
     stop = asyncio.Event()
     results: list[RunResult] = []
     async with await App.open(settings) as app:
-        with _stop_on_signals(stop):
+        with stop_on_signals(stop):
             for name in names or settings.jobs:
                 if not stop.is_set():
                     results.append(await app.run(name, request, progress or Silent(), stop))
@@ -218,20 +223,27 @@ async def judge_file(
     if output is not None and output.resolve() == source.resolve():
         raise SetupError(f"{output} is the input; name another file for the output")
     lines = read_lines(source)
-    judge = judge_for(settings, name, engine)
-    gc.freeze()  # the tables of the judge stay; looking through them at every collection is wasted
     failed = 0
-    try:
-        with contextlib.ExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
+        wiring = Wiring()
+        if (engine or settings.engine) == "openai":
+            is_shared = settings.budget.per_day is not None
+            store = await stack.enter_async_context(await Store.open(settings.store)) if is_shared else None
+            wiring = wire_records(settings, store)
+        panel = panel_for(settings, name, engine, wiring)
+        judge = panel.judges[0].judge
+        gc.freeze()  # the tables of the judge stay; looking through them at every collection is wasted
+        try:
             out = stack.enter_context(_opened_for_writing(output)) if output else None
             progress.stage("judging records")
             is_local = judge.provenance.engine == "local"
-            async for row in judge_records(lines, judge, concurrency=1 if is_local else settings.concurrency):
-                failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG"))
+            rows = judge_records(lines, judge, panel.second, concurrency=1 if is_local else settings.concurrency)
+            async for row in rows:
+                failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))
                 print(json.dumps(row, ensure_ascii=False), file=out)
                 progress.advance()
-    finally:
-        await judge.aclose()
+        finally:
+            await panel.aclose()
     return failed
 
 

@@ -2,20 +2,20 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.local import LocalDiffJudge
-from enricher.judges.prices import Prices
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
 from enricher.prompts import Prompt
 from enricher.prompts import load as load_prompt
 from enricher.seams import Judge, SecondCheck
 from enricher.settings import Job, JudgeChoice, Settings
+from enricher.wiring import Wiring, prices_of
 
 # One line a judge: how it is made on a model, and how on the embedded engine.
 _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
@@ -34,20 +34,27 @@ class Panel:
 
     judges: tuple[Judging, ...]
     second: SecondCheck | None = None
+    chats: tuple[Chat, ...] = ()
+    wiring: Wiring = field(default_factory=Wiring)
 
     @classmethod
-    def of(cls, settings: Settings, job: Job) -> "Panel":
+    def of(cls, settings: Settings, job: Job, wiring: Wiring | None = None) -> "Panel":
         """Make the judges that a job names.
 
         Raises:
             SetupError: a prompt, a model or its key is missing.
         """
-        maker = _Maker(settings, job)
+        maker = _Maker(settings, job, wiring or Wiring())
         judges = tuple(
             Judging(judge=maker.judge(choice), when=choice.when or _USUALLY.get(choice.judge, ()))
             for choice in job.judges
         )
-        return cls(judges=judges, second=maker.second())
+        second = maker.second()
+        return cls(judges=judges, second=second, chats=maker.chats, wiring=maker.wiring)
+
+    def halt(self) -> str | None:
+        """Say why no further trace should be begun: the budget is used up, or a model is not to be had."""
+        return next((reason for chat in self.chats if (reason := chat.halt)), None)
 
     async def aclose(self) -> None:
         """Release all connections."""
@@ -55,10 +62,11 @@ class Panel:
             await judging.judge.aclose()
         if self.second is not None:
             await self.second.aclose()
+        await self.wiring.aclose()
 
 
-def judge_for(settings: Settings, name: str, engine: str | None = None) -> Judge:
-    """Make one judge with what is usual, for records without a job.
+def panel_for(settings: Settings, name: str, engine: str | None = None, wiring: Wiring | None = None) -> Panel:
+    """Make one judge, with its second check, for records without a job.
 
     Raises:
         SetupError: there is no such judge or engine, or what it needs is missing.
@@ -67,16 +75,21 @@ def judge_for(settings: Settings, name: str, engine: str | None = None) -> Judge
         raise SetupError(f"--judge: '{name}' is not known; use one of {', '.join(_LOCAL)}")
     if engine not in (None, "local", "openai"):
         raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
-    choice = JudgeChoice.model_validate({"judge": name, "engine": engine})
-    return _Maker(settings, Job()).judge(choice)
+    choice = JudgeChoice.model_validate({"judge": name, "engine": engine, "when": "always"})
+    return Panel.of(settings, Job(judges=(choice,)), wiring)
 
 
 class _Maker:
-    def __init__(self, settings: Settings, job: Job) -> None:
+    def __init__(self, settings: Settings, job: Job, wiring: Wiring) -> None:
+        self.wiring = wiring
         self._settings = settings
         self._job = job
-        self._salt = secrets.token_bytes(16)
+        self._salt = wiring.salt or secrets.token_bytes(16)
         self._chats: dict[str, Chat] = {}
+
+    @property
+    def chats(self) -> tuple[Chat, ...]:
+        return tuple(self._chats.values())
 
     def judge(self, choice: JudgeChoice) -> Judge:
         if (choice.engine or self._settings.engine) == "local":
@@ -116,7 +129,7 @@ class _Maker:
                 # A fallback is the same model elsewhere, so that it is none for another model.
                 update = {"model": name, "prices": prices_of(self._settings, name), "fallbacks": ()}
                 chosen = chosen.model_copy(update=update)
-            self._chats[name] = Chat(chosen)
+            self._chats[name] = Chat(chosen, spending=self.wiring.spending, carrier=self.wiring.carrier(chosen))
         return self._chats[name]
 
 
@@ -149,11 +162,3 @@ def chat_options(settings: Settings) -> ChatOptions:
         ),
         prices=prices_of(settings, options.model),
     )
-
-
-def prices_of(settings: Settings, model: str) -> Prices:
-    """Return what a model costs: by the price table, else the prices without a name."""
-    options = settings.openai
-    if (row := options.prices.get(model)) is not None:
-        return Prices(prompt=row.prompt, cached=row.cached, completion=row.completion)
-    return Prices(prompt=options.price_in, cached=options.price_cached, completion=options.price_out)

@@ -9,6 +9,8 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from enricher.grounding.citations import check_citations
+from enricher.judges.deadline import one_trace
 from enricher.seams import Judge, SecondCheck
 from enricher.steps.decision import PolicyRule, decide
 from enricher.steps.extraction import ExtractionPaths, extract
@@ -18,7 +20,7 @@ from enricher.steps.segmentation import split_item
 from enricher.steps.validation import validate
 from enricher.steps.verification import verify
 from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
-from enricher.verdict import Annotation, Decision, Provenance, Verdict
+from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResult, Provenance, Verdict
 
 # Looks up a final verdict of the same judge version on the same input; None when it has to be judged.
 Recall = Callable[[TraceRef, Item, Provenance], Awaitable[Verdict | None]]
@@ -80,6 +82,8 @@ class Pipeline:
     redaction: RedactionRules = field(default_factory=RedactionRules)
     annotation_prefix: str = ""
     report_url: str | None = None
+    citation_base: int | None = None  # number of the first document in the answers' markers; None infers it
+    deadline_s: float | None = None  # for all calls to models about one trace
 
     async def enrich(self, trace: RawTrace) -> Outcome:
         """Take one pulled trace to verdicts and intended annotations; nothing is written yet."""
@@ -88,7 +92,8 @@ class Pipeline:
         extraction = self.read(trace)
         items = [split_item(item) for item in extraction.items]
         ref = redact_ref(trace.ref, self.redaction)
-        judgements = [made for item in items for made in await self._judgements(item, ref)]
+        with one_trace(trace.ref.trace_id, self.deadline_s):
+            judgements = [made for item in items for made in await self._judgements(item, ref)]
         return Outcome(ref=trace.ref, rejections=extraction.rejections, judgements=tuple(judgements))
 
     def read(self, trace: RawTrace) -> Extraction:
@@ -104,9 +109,7 @@ class Pipeline:
 
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
-        verdict = known or redact_verdict(
-            await self._checked(verify(await judge.judge(item), item), item), item, self.redaction
-        )  # fmt: skip
+        verdict = known or redact_verdict(await self._examined(item, judge), item, self.redaction)
         decision = decide(verdict, self.policy)
         annotations = render(
             verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
@@ -119,17 +122,40 @@ class Pipeline:
             is_recalled=known is not None,
         )
 
-    async def _checked(self, verdict: Verdict, item: Item) -> Verdict:
-        provenance = self._provenance(verdict.provenance)
-        if self.second is None or provenance.second is None:
-            return verdict
-        return await self.second.check(verdict.model_copy(update={"provenance": provenance}), item)
+    async def _examined(self, item: Item, judge: Judge) -> Verdict:
+        return await examine(item, judge, self.second, citation_base=self.citation_base)
 
     def _provenance(self, provenance: Provenance) -> Provenance:
         """Name the second check in what a model's verdict rests on; the embedded engine does not check itself."""
-        if self.second is None or provenance.engine == "local":
-            return provenance
-        return provenance.model_copy(update={"second": self.second.name})
+        return _with_second(provenance, self.second)
+
+
+async def examine(
+    item: Item, judge: Judge, second: SecondCheck | None = None, *, citation_base: int | None = None
+) -> Verdict:
+    """Judge one item, and check what the judge said: its quotes, the answer's citations, its findings."""
+    verdict = _cited(verify(await judge.judge(item), item), item, citation_base)
+    provenance = _with_second(verdict.provenance, second)
+    if second is None or provenance.second is None:
+        return verdict
+    return await second.check(verdict.model_copy(update={"provenance": provenance}), item)
+
+
+def _with_second(provenance: Provenance, second: SecondCheck | None) -> Provenance:
+    if second is None or provenance.engine == "local":
+        return provenance
+    return provenance.model_copy(update={"second": second.name})
+
+
+def _cited(verdict: Verdict, item: Item, base: int | None) -> Verdict:
+    """Add what the answer cites, and what is wrong with that, to the verdicts that look for it."""
+    result = verdict.result
+    if not isinstance(result, DiffResult | FaithfulnessResult):
+        return verdict
+    citations = check_citations(item, base=base)
+    if not citations:
+        return verdict
+    return verdict.model_copy(update={"result": result.model_copy(update={"citations": citations})})
 
 
 def input_hash(item: Item) -> str:

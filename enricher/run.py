@@ -4,8 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -31,6 +30,7 @@ T = TypeVar("T")
 _PAGE = 100  # traces pulled together
 _AGREEMENT = timedelta(days=30)  # how far back the report shows it
 _MOST_ATTEMPTS = 10  # runs that take up a trace whose judge is unavailable
+_CAPPED = "the limit of {} traces a run (jobs.{}.budget.max_traces) is reached"
 _LONGEST_WAIT_S = 120.0  # a platform that asks for more is asked again sooner; then its traces stay due
 # The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
 _TRANSIENT = {Status.JUDGE_UNAVAILABLE, Status.BUDGET_EXCEEDED}
@@ -46,6 +46,7 @@ class Plan:
     connector: Connector
     pipeline: Pipeline
     platform: str = ""  # kind of the connection; hints for it are taken in
+    halt: Callable[[], str | None] = lambda: None  # why no further trace should be begun: over budget, model down
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -230,8 +231,11 @@ class Run:
 
     async def _pulled(self) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
         """Yield the due traces, pulled page by page; reported ones first."""
-        left = self._request.limit
+        cap = self._plan.job.budget.max_traces
+        left = cap if self._request.limit is None else min(self._request.limit, cap or self._request.limit)
         while not self._stop.is_set() and left != 0:
+            if await self._is_halted():
+                return
             page = await self._store.take_due(
                 self._plan.name, self._run_id, min(_PAGE, left or _PAGE), only=self._named
             )  # fmt: skip
@@ -242,12 +246,29 @@ class Run:
             waiting = {taken.ref.trace_id: taken for taken in page}
             try:
                 async for taken, got in self._pull(waiting):
-                    if self._stop.is_set():
+                    if self._stop.is_set() or await self._is_halted():
                         return
                     yield taken, got
             except (TryAgain, BadReply) as error:
                 self._outage(f"{len(waiting)} traces could not be pulled and stay due: {error}")
                 return
+        if left == 0 and cap is not None and (self._request.limit is None or cap < self._request.limit):
+            await self._leave_rest(_CAPPED.format(cap, self._plan.name), unless_none=True)
+
+    async def _is_halted(self) -> bool:
+        """Tell whether no further trace should be begun; what is not begun stays due, and the report says why."""
+        reason = self._plan.halt()
+        if reason is not None:
+            await self._leave_rest(reason)
+        return reason is not None
+
+    async def _leave_rest(self, reason: str, *, unless_none: bool = False) -> None:
+        rest = await self._store.count_due(self._plan.name, self._run_id) if self._named is None else 0
+        if not rest and unless_none:
+            return
+        self._counts.chosen += rest
+        self._counts.problems.append(reason)
+        log.error("job %s: %s", self._plan.name, reason)
 
     async def _pull(self, waiting: dict[TraceId, Taken]) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
         """Pull until each waiting trace has come; after a failure only those still missing are asked for again."""
@@ -337,7 +358,8 @@ def _state_after(outcome: Outcome, attempts: int) -> tuple[RefState, str]:
     if outcome.crash:
         return (RefState.DUE if attempts < _MOST_ATTEMPTS else RefState.DONE), outcome.crash[:500]
     transient = [j.verdict.status for j in outcome.judgements if j.verdict.status in _TRANSIENT]
-    if transient and attempts < _MOST_ATTEMPTS:
+    # However long money is short, what was never judged is not forgotten.
+    if Status.BUDGET_EXCEEDED in transient or (transient and attempts < _MOST_ATTEMPTS):
         return RefState.DUE, str(transient[0])
     if outcome.judgements:
         return RefState.DONE, ""

@@ -15,7 +15,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.app",),
     ("enricher.doctor",),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
-    ("enricher.choosing", "enricher.counting"),
+    ("enricher.choosing", "enricher.counting", "enricher.wiring"),
     ("enricher.delivery",),
     ("enricher.story",),
     ("enricher.pipeline", "enricher.report"),

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from enricher.errors import SetupError
 from enricher.judges.budget import Permit, Spending
-from enricher.judges.deadline import Deadline, of_this_trace
+from enricher.judges.deadline import Deadline, deadline_of_this_trace
 from enricher.judges.dialect import Question, is_filtered, is_out_of_money, is_too_long, stated_limit
 from enricher.judges.endpoint import Address, Carrier, Down, Endpoint, Limits
 from enricher.judges.gate import Gate
@@ -168,17 +168,15 @@ class Chat:
         return replace(outcome, usage=usage)
 
     async def aclose(self) -> None:
-        """Close all connections and the books."""
+        """Close all connections."""
         if self._carrier is not None:
             await self._carrier.aclose()
         for endpoint in self._endpoints:
             await endpoint.aclose()
-        if self._spending is not None:
-            await self._spending.aclose()
 
     async def _asked(self, question: Question) -> Reply | NoReply:
         expected = estimate(question.messages, question.max_tokens, self.options.prices)
-        deadline = Deadline(self.options.deadline_s, self._clock, within=of_this_trace())
+        deadline = Deadline(self.options.deadline_s, self._clock, within=deadline_of_this_trace())
         failed, why = 0, ""
         while failed < self.options.attempts:
             permit = await self._spending.admit(expected.cost) if self._spending is not None else None

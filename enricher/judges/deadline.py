@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from typing import NamedTuple
 
 
 class Deadline:
@@ -29,19 +30,31 @@ class Deadline:
             self._within.put_off(seconds)
 
 
-_current: ContextVar[Deadline | None] = ContextVar("trace_deadline", default=None)
+class _Trace(NamedTuple):
+    trace_id: str
+    deadline: Deadline | None
+
+
+_current: ContextVar[_Trace | None] = ContextVar("trace", default=None)
 
 
 @contextlib.contextmanager
-def trace_deadline(seconds: float | None) -> Iterator[None]:
-    """Hold all calls made for one trace, in this block and in tasks begun in it, to so many seconds."""
-    token = _current.set(Deadline(seconds) if seconds is not None else None)
+def one_trace(trace_id: str, seconds: float | None = None) -> Iterator[None]:
+    """Say which trace the calls in this block, and in tasks begun in it, are for, and how long they may take."""
+    token = _current.set(_Trace(trace_id, Deadline(seconds) if seconds is not None else None))
     try:
         yield
     finally:
         _current.reset(token)
 
 
-def of_this_trace() -> Deadline | None:
+def deadline_of_this_trace() -> Deadline | None:
     """Return the deadline of the trace that is being judged, if it has one."""
-    return _current.get()
+    current = _current.get()
+    return current.deadline if current else None
+
+
+def id_of_this_trace() -> str:
+    """Return the id of the trace that is being judged; empty for a plain record."""
+    current = _current.get()
+    return current.trace_id if current else ""

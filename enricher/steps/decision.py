@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from enricher.verdict import Decision, Route, Standing, Verdict
+from enricher.verdict import Decision, Route, Standing, Status, Verdict
 
 # Flags of a verdict or segment after which nobody should rely on it unread.
 _DOUBTS = ("evidence_not_verified", "context_truncated", "dropped_attributes", "injection_suspected", "source_conflict")
@@ -25,6 +25,8 @@ class PolicyRule:
 
 def decide(verdict: Verdict, policy: PolicyRule) -> Decision:
     """Route one verdict; the reasons are the codes under which the review queue lists it."""
+    if verdict.status is Status.BUDGET_EXCEEDED:
+        return Decision(route=Route.DROP)  # it stays due; nothing happened that people could look at
     if not verdict.status.is_verdict:
         return Decision(
             route=Route.REVIEW if policy.review_failures else Route.DROP,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, or_, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, or_, select, update
 
 from enricher.store.records import Hint, Intake, RefRecord, RefState, Taken
 from enricher.store.schema import REF_IS_OPEN, hints, refs, rejections
@@ -68,6 +68,13 @@ def take_due(
         )
         for row in rows
     ]
+
+
+def count_due(connection: Connection, job: str, run_id: str) -> int:
+    """Count the due traces that a run has not taken."""
+    open_ones = (refs.c.job == job, REF_IS_OPEN, refs.c.state == RefState.DUE.value)
+    query = select(func.count()).where(*open_ones, or_(refs.c.run_id.is_(None), refs.c.run_id != run_id))
+    return int(connection.execute(query).scalar_one())
 
 
 def give_up(

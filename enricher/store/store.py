@@ -192,6 +192,10 @@ class Store:
         """
         return await self._writer.write(lambda c: intake.take_due(c, job, run_id, limit, only, self.clock()))
 
+    async def count_due(self, job: str, run_id: str) -> int:
+        """Count the due traces that a run has not taken."""
+        return await self._read(lambda c: intake.count_due(c, job, run_id))
+
     async def give_up_deferred(self, job: str, run_id: str, *, first_seen_before: datetime) -> list[TraceRef]:
         """Reject, as still_running, deferred traces first seen before a moment; return them for the log."""
         return await self._writer.write(lambda c: intake.give_up(c, job, run_id, first_seen_before, self.clock()))

@@ -1,0 +1,75 @@
+"""What the model clients of one job share: the budget, the books, and how calls travel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from enricher.errors import SetupError
+from enricher.judges.budget import RunLedger, Spending
+from enricher.judges.chat import ChatOptions
+from enricher.judges.endpoint import Carrier
+from enricher.judges.prices import Prices
+from enricher.settings import Settings
+from enricher.store import Store
+from enricher.store.traffic import Caps, StoreLedger
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wiring:
+    """What a job's model clients are given; nothing is capped, and calls go out at once, by default."""
+
+    spending: Spending | None = None
+    salt: bytes | None = None  # what the tags of prompts are derived from; None: another for each run
+    carrier: Callable[[ChatOptions], Carrier | None] = lambda options: None
+
+    async def aclose(self) -> None:
+        """Close the books."""
+        if self.spending is not None:
+            await self.spending.aclose()
+
+
+async def wire(settings: Settings, name: str, store: Store) -> Wiring:
+    """Prepare the model clients of a job.
+
+    Raises:
+        SetupError: there is a cap on money, but the model has no price.
+    """
+    job = settings.jobs[name]
+    if all((choice.engine or settings.engine) == "local" for choice in job.judges):
+        return Wiring()
+    caps = Caps(
+        per_run=settings.budget.per_run,
+        per_day=settings.budget.per_day,
+        job_per_run=job.budget.per_run,
+        job_per_day=job.budget.per_day,
+    )
+    if not caps:
+        return Wiring()
+    _require_price(settings)
+    return Wiring(spending=Spending(StoreLedger(store, name, caps)))
+
+
+def wire_records(settings: Settings, store: Store | None) -> Wiring:
+    """Prepare the model client for plain records; a cap a day needs the store."""
+    budget = settings.budget
+    if budget.per_run is None and budget.per_day is None:
+        return Wiring()
+    _require_price(settings)
+    if store is not None:
+        return Wiring(spending=Spending(StoreLedger(store, "", Caps(per_run=budget.per_run, per_day=budget.per_day))))
+    return Wiring(spending=Spending(RunLedger(budget.per_run or 0.0)))
+
+
+def prices_of(settings: Settings, model: str) -> Prices:
+    """Return what a model costs: by the price table, else the prices without a name."""
+    options = settings.openai
+    if (row := options.prices.get(model)) is not None:
+        return Prices(prompt=row.prompt, cached=row.cached, completion=row.completion)
+    return Prices(prompt=options.price_in, cached=options.price_cached, completion=options.price_out)
+
+
+def _require_price(settings: Settings) -> None:
+    model = settings.openai.model
+    if not prices_of(settings, model).are_known:
+        raise SetupError(
+            f"there is a budget, but no price for the model {model}: set openai.prices, or price_in and price_out"
+        )

@@ -52,7 +52,7 @@ class Alignment:
     @property
     def worst(self) -> int:
         """Return the worst trouble, 0 for none."""
-        return max((clash.trouble for clash in self.clashes), default=0)
+        return max([clash.trouble for clash in self.clashes]) if self.clashes else 0
 
     @property
     def rank(self) -> float:

@@ -39,19 +39,21 @@ def swapped_roles(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
     if len(claim.all_keys & evidence.all_keys) < _FEWEST_SHARED:
         return None
     for clause in claim.clauses:
-        if len(clause.keys) < _FEWEST_SHARED or not _pivots(clause.tokens):
+        if len(clause.keys) < _FEWEST_SHARED or not (pivots := _pivots(clause.tokens)):
             continue
         for other in evidence.clauses:
             if len(clause.keys.keys() & other.keys.keys()) < _FEWEST_SHARED:
                 continue
-            if crossed := _crossed(clause.tokens, other.tokens):
+            if crossed := _crossed(clause.tokens, pivots, other.tokens):
                 return _word(claim, crossed[0]), _word(claim, crossed[1])
     return None
 
 
-def _crossed(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, str] | None:
+def _crossed(
+    claim: Sequence[Token], pivots: Sequence[tuple[int, str]], evidence: Sequence[Token]
+) -> tuple[str, str] | None:
     theirs = {key: index for index, key in _pivots(evidence)}
-    for index, key in _pivots(claim):
+    for index, key in pivots:
         if key not in theirs:
             continue
         left, right = _around(claim, index)
@@ -70,14 +72,15 @@ def _crossed(claim: Sequence[Token], evidence: Sequence[Token]) -> tuple[str, st
 
 
 def _pivots(tokens: Sequence[Token]) -> list[tuple[int, str]]:
-    return [(i, t.key) for i, t in enumerate(tokens) if 0 < i < len(tokens) - 1 and _is_pivot(tokens, i)]
+    return [(i, tokens[i].key) for i in range(1, len(tokens) - 1) if _is_pivot(tokens, i)]
 
 
 def _is_pivot(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether a token is a verb, or a comparison, with something on both sides."""
-    token, before, after = tokens[index], tokens[index - 1].word, tokens[index + 1].word
+    token = tokens[index]
     if token.is_name or not token.weight or token.key in _SYMMETRIC:
         return False
+    before, after = tokens[index - 1].word, tokens[index + 1].word
     if after == "than" or (before in ("more", "less") and "than" in [t.word for t in tokens[index + 1 : index + 3]]):
         return True
     if before in _ARTICLES:

@@ -137,22 +137,24 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
     """Read the marks of a clause from its tokens; `text` is looked at for scripts without spaces."""
     words = [token.word for token in tokens]
     present = set(words)
-    places = _negation_places(tokens, words) if present & _ANY_NEGATION else []
+    places = [] if present.isdisjoint(_ANY_NEGATION) else _negation_places(tokens, words)
     is_negated = len(places) % 2 == 1
     if not is_negated and text and not text.isascii():
         is_negated = sum(text.count(mark) for mark in _UNSPACED_NEGATIONS) % 2 == 1
     force = _force(words, present)
     return Marks(
-        denied=_denied(tokens, places),
+        denied=_denied(tokens, places) if places else _NOTHING,
         is_negated=is_negated,
         force=force,
-        is_hedged=bool(present & _HEDGES) or _has_weak_may(words),
-        is_possible=bool(present & _DROPPABLE_MAY),
-        extent=Extent(max((_EXTENTS[word] for word in present & _EXTENT_WORDS), default=0)),
-        is_planned=bool(present & _PLANNED),
-        is_past=bool(present & _PAST_FORMS) or any(len(w) > 4 and w.endswith("ed") for w in words),
-        is_exclusive=bool(present & _ONLY) and "not" not in present,
-        is_implicit=bool(present & _IMPLICIT),
+        is_hedged=not present.isdisjoint(_HEDGES) or ("have" in present and _has_weak_may(words)),
+        is_possible=not present.isdisjoint(_DROPPABLE_MAY),
+        extent=Extent.PLAIN
+        if present.isdisjoint(_EXTENT_WORDS)
+        else Extent(max(_EXTENTS[word] for word in present & _EXTENT_WORDS)),
+        is_planned=not present.isdisjoint(_PLANNED),
+        is_past=not present.isdisjoint(_PAST_FORMS) or any([w[-2:] == "ed" and len(w) > 4 for w in words]),
+        is_exclusive="not" not in present and not present.isdisjoint(_ONLY),
+        is_implicit=not present.isdisjoint(_IMPLICIT),
         sets_limit="than" in present
         and any(word in _ENGLISH_NEGATIONS and _limits_a_number(tokens, place) for place, word in enumerate(words)),
         permits=_permits(tokens, present, force, is_negated=is_negated),
@@ -160,6 +162,7 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
 
 
 _EXTENT_WORDS = frozenset(_EXTENTS)
+_NOTHING: frozenset[str] = frozenset()
 
 
 def _negation_places(tokens: Sequence[Token], words: Sequence[str]) -> list[int]:
@@ -196,13 +199,13 @@ def _denied(tokens: Sequence[Token], places: Sequence[int]) -> frozenset[str]:
 
 
 def _force(words: Sequence[str], present: set[str]) -> Force:
-    if present & _MUST:
+    if not present.isdisjoint(_MUST):
         return Force.MUST
     if "to" in present and any(w in _NEED_TO and words[i + 1 : i + 2] == ["to"] for i, w in enumerate(words)):
         return Force.MUST
-    if present & _SHOULD:
+    if not present.isdisjoint(_SHOULD):
         return Force.SHOULD
-    return Force.MAY if present & _MAY else Force.PLAIN
+    return Force.PLAIN if present.isdisjoint(_MAY) else Force.MAY
 
 
 def _permits(tokens: Sequence[Token], present: set[str], force: Force, *, is_negated: bool) -> bool | None:

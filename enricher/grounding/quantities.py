@@ -154,7 +154,7 @@ def _decimals(raw: str) -> int:
 
 
 def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list[Quantity]:
-    if words.isdisjoint(_NUMBER_WORDS) and not any(word.endswith(COMPOUND_ENDS) for word in words):
+    if words.isdisjoint(_NUMBER_WORDS) and not _has_compound(text, words):
         return []
     found = []
     for numeral in find_numerals(text, tokens):
@@ -164,6 +164,15 @@ def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list
             continue
         found.append(replace(quantity, is_weak=numeral.is_ambiguous and quantity.unit is None))
     return found
+
+
+def _has_compound(text: str, words: AbstractSet[str]) -> bool:
+    """Tell whether a word may be a German number written as one."""
+    if text.isascii():
+        lower = text.lower()
+        if not any([end in lower for end in COMPOUND_ENDS]):
+            return False
+    return any(word.endswith(COMPOUND_ENDS) for word in words)
 
 
 def _unspaced(text: str) -> list[Quantity]:

@@ -190,9 +190,12 @@ def guess_language(text: str, words: AbstractSet[str]) -> str | None:
         for code, script in _SCRIPTS:
             if script.search(text) and len(script.findall(text)) * 3 > sum(c.isalpha() for c in text):
                 return code
-    scores = {code: len(words & known) for code, known in _LANGUAGE_SETS.items()}
-    best = max(scores, key=lambda code: scores[code])
-    return best if scores[best] else None  # of equal ones the language listed first
+    best, most = None, 0
+    for code, known in _LANGUAGE_SETS.items():
+        score = len(words & known)
+        if score > most:  # of equal ones the language listed first
+            best, most = code, score
+    return best
 
 
 def weights_of(tokens: Iterable[Token]) -> dict[str, float]:

@@ -195,7 +195,8 @@ def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]
 
 
 def _find_opposites(index: Mapping[str, list[int]], key: str) -> tuple[str, ...]:
-    return tuple(sorted([other for other in opposites_of(key) if other in index]))
+    opposites = opposites_of(key)
+    return () if index.keys().isdisjoint(opposites) else tuple(sorted(index.keys() & opposites))
 
 
 def _are_forms(left: str, right: str) -> bool:

@@ -144,7 +144,7 @@ class Words:
     def tokens(self) -> tuple[Token, ...]:
         """Return the words in order, with character offsets into the text."""
         if self._tokens is None:
-            self._tokens = tuple(self._plain())
+            self._tokens = tuple(self._placed())
         return self._tokens
 
     @property
@@ -154,17 +154,19 @@ class Words:
             return [key for _, key, weight, _ in self._rows if weight]
         return [token.key for token in self._tokens if token.weight]
 
-    def _plain(self) -> Iterator[Token]:
-        end = 0
+    def _placed(self) -> list[Token]:
+        tokens = []
+        end, find = 0, self._text.find
         for raw, row in zip(self._raw, self._rows, strict=True):
-            start = self._text.find(raw, end)  # between two words stands nothing that a word could begin with
+            start = find(raw, end)  # between two words stands nothing that a word could begin with
             end = start + len(raw)
-            yield _token((start, end, *row))
+            tokens.append(_token((start, end, *row)))
+        return tokens
 
     def _dependent(self) -> list[Token]:
         """Read words whose meaning depends on those beside them."""
         tokens: list[Token] = []
-        for token in self._plain():
+        for token in self._placed():
             start, end, word, key, weight, is_name = token
             if word in _SECOND_WORDS and tokens and (meaning := _PHRASES.get((tokens[-1].key, word))):
                 tokens[-1] = tokens[-1]._replace(key=meaning, weight=max(tokens[-1].weight, LIGHT))

@@ -49,4 +49,6 @@ def _with_references(segment: Segment, item: Item) -> Segment:
     spans = [quote.span_id for quote in segment.evidence if quote.span_id]
     if item.answer_span_id:
         spans.append(item.answer_span_id)
+    if not spans:
+        return segment
     return segment.model_copy(update={"trace_event_references": tuple(dict.fromkeys(spans))})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from enricher.commands.console import DONE, INCOMPLETE, OPERATOR, AsJson, ConfigFile, complain, end_with, print_json
+from enricher.commands.schedule import schedule
 from enricher.errors import EnricherError, SetupError
 
 if TYPE_CHECKING:
@@ -249,6 +250,9 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
         return DONE if all(check.ok for check in checks) else OPERATOR
 
     end_with(work())
+
+
+cli.command()(schedule)
 
 
 @cli.command()

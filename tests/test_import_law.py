@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
     ("enricher.commands",),
+    ("enricher.health",),
     ("enricher.review", "enricher.schedule", "enricher.demo"),
     ("enricher.app",),
     ("enricher.doctor",),

@@ -32,6 +32,12 @@ class Timers(SQLAlchemyJobStore):  # type: ignore[misc]
         """Take the jobs of the config: others in the database belong to other configs and are left alone."""
         self._known = jobs
 
+    def moments(self) -> dict[str, datetime]:
+        """Return when each job is due next, as it was left."""
+        with plain_errors(), self.engine.begin() as connection:
+            rows = connection.execute(select(schedule_timers.c.id, schedule_timers.c.next_run_time))
+            return {name: datetime.fromtimestamp(moment, UTC) for name, moment in rows if moment is not None}
+
     def start(self, scheduler: Any, alias: str) -> None:
         """Know the scheduler; the table is there already."""
         super(SQLAlchemyJobStore, self).start(scheduler, alias)

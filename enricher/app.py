@@ -66,13 +66,14 @@ class App:
         await self.store.aclose()
 
     @contextlib.asynccontextmanager
-    async def plan(self, name: str) -> AsyncIterator[Plan]:
-        """Compose a job with its judges, which are closed at the end."""
+    async def plan(self, name: str, *, dry_run: bool = False) -> AsyncIterator[Plan]:
+        """Compose a job with its judges, which are closed at the end; in a dry run they ask no model."""
         job = self.settings.jobs.get(name)
         if job is None:
             raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
         trace_deadline = self.settings.openai.deadline_per_trace
-        panel = Panel.of(self.settings, job, await wire(self.settings, name, self.store))
+        wiring = Wiring(is_rehearsal=True) if dry_run else await wire(self.settings, name, self.store)
+        panel = Panel.of(self.settings, job, wiring)
         try:
             yield Plan(
                 name=name,
@@ -102,7 +103,7 @@ class App:
 
     async def run(self, name: str, request: Request, progress: Reporter, stop: asyncio.Event) -> RunResult:
         """Run one job now, unless another process is running it."""
-        async with self.plan(name) as plan, contextlib.AsyncExitStack() as stack:
+        async with self.plan(name, dry_run=request.dry_run) as plan, contextlib.AsyncExitStack() as stack:
             executor = LocalExecutor(concurrency=self.settings.concurrency)
             run = Run(plan, self.store, executor, request, progress, stop)
             if request.dry_run:

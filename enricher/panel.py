@@ -9,6 +9,7 @@ from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.rehearsal import Rehearsal
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
 from enricher.prompts import Prompt
@@ -129,7 +130,12 @@ class _Maker:
                 # A fallback is the same model elsewhere, so that it is none for another model.
                 update = {"model": name, "prices": prices_of(self._settings, name), "fallbacks": ()}
                 chosen = chosen.model_copy(update=update)
-            self._chats[name] = Chat(chosen, spending=self.wiring.spending, carrier=self.wiring.carrier(chosen))
+            wiring = self.wiring
+            self._chats[name] = (
+                Rehearsal(chosen)
+                if wiring.is_rehearsal
+                else Chat(chosen, spending=wiring.spending, carrier=wiring.carrier(chosen))
+            )
         return self._chats[name]
 
 

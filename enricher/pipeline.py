@@ -20,7 +20,7 @@ from enricher.steps.segmentation import split_item
 from enricher.steps.validation import validate
 from enricher.steps.verification import verify
 from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
-from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResult, Provenance, Verdict
+from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResult, Provenance, Usage, Verdict
 
 # Looks up a final verdict of the same judge version on the same input; None when it has to be judged.
 Recall = Callable[[TraceRef, Item, Provenance], Awaitable[Verdict | None]]
@@ -95,6 +95,20 @@ class Pipeline:
         with one_trace(trace.ref.trace_id, self.deadline_s):
             judgements = [made for item in items for made in await self._judgements(item, ref)]
         return Outcome(ref=trace.ref, rejections=extraction.rejections, judgements=tuple(judgements))
+
+    async def estimate(self, item: Item, ref: TraceRef) -> Usage:
+        """Sum up what models would cost for an item that was read; the judges must have been made to rehearse.
+
+        A judge that runs only on the findings of another one is left out: nobody knows of them yet.
+        """
+        item, total = split_item(item), Usage()
+        for judging in self.judges:
+            judge = judging.judge
+            if judge.provenance.engine == "local" or not judging.is_due(item, ref, self.policy.risk_level, ()):
+                continue
+            if await self.recall(ref, item, judge.provenance) is None:
+                total += (await judge.judge(item)).usage
+        return total
 
     def read(self, trace: RawTrace) -> Extraction:
         """Find question, context and answer in the spans, reject what can't be judged, mask what nobody may see."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from enricher.errors import EnricherError, SetupError
-from enricher.seams import Judge
+from enricher.pipeline import examine
+from enricher.seams import Judge, SecondCheck
 from enricher.steps.rendering import details
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
-from enricher.steps.verification import verify
 from enricher.trace import Document, Item, SpanId, TraceId
 from enricher.verdict import DiffResult, Quote, Segment, Status, Verdict
 
@@ -55,13 +55,13 @@ def _opened(path: Path) -> IO[str]:
 
 
 async def judge_records(
-    lines: Iterable[tuple[int, str]], judge: Judge, *, concurrency: int = 1
+    lines: Iterable[tuple[int, str]], judge: Judge, second: SecondCheck | None = None, *, concurrency: int = 1
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield one row a record, in the order of the input, with at most `concurrency` under way."""
     under_way: deque[asyncio.Task[dict[str, Any]]] = deque()
     try:
         for number, line in lines:
-            under_way.append(asyncio.ensure_future(judge_record(number, line, judge)))
+            under_way.append(asyncio.ensure_future(judge_record(number, line, judge, second)))
             if len(under_way) >= concurrency:
                 yield await under_way.popleft()
         while under_way:
@@ -71,7 +71,7 @@ async def judge_records(
             task.cancel()
 
 
-async def judge_record(number: int, line: str, judge: Judge) -> dict[str, Any]:
+async def judge_record(number: int, line: str, judge: Judge, second: SecondCheck | None = None) -> dict[str, Any]:
     """Judge one line; whatever is wrong with it is said in its row, and the next one is judged all the same."""
     try:
         record = _parsed(line)
@@ -84,7 +84,7 @@ async def judge_record(number: int, line: str, judge: Judge) -> dict[str, Any]:
         return _refused(record.get("id"), Status.SKIPPED, "empty_retrieval", "there is no document with text")
     try:
         item = split_item(item)
-        verdict = verify(await judge.judge(item), item)
+        verdict = await examine(item, judge, second)
     except EnricherError:
         raise
     except Exception as error:
@@ -148,6 +148,8 @@ def row(verdict: Verdict) -> dict[str, Any]:
         if result.faithful_probability is not None:
             found["faithful_probability"] = round(result.faithful_probability, 4)
         found |= {"segments": [segment_row(s) for s in result.segments], "summary": result.summary}
+        if result.citations:
+            found["citations"] = [citation.model_dump(mode="json") for citation in result.citations]
     elif result is not None:
         found |= details(result) | {"summary": result.summary}
     else:
@@ -187,4 +189,7 @@ def segment_row(segment: Segment) -> dict[str, Any]:
         ]
     if segment.flags:
         found["flags"] = list(segment.flags)
+    if segment.certainty is not None:
+        found["certainty"] = str(segment.certainty)
+        found["opinions"] = [opinion.model_dump(mode="json", exclude_none=True) for opinion in segment.opinions]
     return found

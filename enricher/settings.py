@@ -284,6 +284,7 @@ class Job(Section):
     look_back: Duration = timedelta(minutes=30)
     give_up_after: Duration = timedelta(hours=24)
     annotation_prefix: str = ""
+    citation_base: Literal[0, 1] | None = None
     additional_constraints: str = ""
     examples: str = ""
     paths: Paths = Paths()
@@ -392,6 +393,39 @@ class Health(Section):
     port: int = Field(default=8331, ge=0, le=65535)
 
 
+class Privacy(Section):
+    """What nobody may see, how long raw replies are kept, and where a confined process may connect to."""
+
+    redact: tuple[Literal["email", "phone", "card", "national_id", "iban"], ...] = ()
+    patterns: dict[str, str] = Field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    secret_env: str = "ENRICHER_REDACTION_SECRET"
+    secret: SecretStr | None = None  # filled from the environment variable, never from the file
+    keep_raw_replies: Duration | None = None
+    allowed_hosts: tuple[str, ...] = ()
+
+    @field_validator("patterns")
+    @classmethod
+    def _compile(cls, patterns: dict[str, str]) -> dict[str, str]:
+        for name, pattern in patterns.items():
+            try:
+                is_empty = re.compile(pattern).match("") is not None
+            except re.error as error:
+                raise ValueError(f"'{name}' is no regular expression: {error}") from None
+            if is_empty:
+                raise ValueError(f"'{name}' matches the empty text")
+        return patterns
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _name_ports(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not re.fullmatch(r"(?:\[[0-9A-Fa-f:]+\]|[^\s/:\[\]]+):\d{1,5}", host):
+                raise ValueError(f"write '{host}' as host:port, for example storage.example.com:443")
+        return hosts
+
+
 class Settings(Section):
     """Everything that can be configured; `config/default.yaml` explains each key."""
 
@@ -402,6 +436,8 @@ class Settings(Section):
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
     report_url: str | None = None
+    local_only: bool = False
+    privacy: Privacy = Privacy()
     serve: Serve = Serve()
     health: Health = Health()
     compare: Compare = Compare()
@@ -484,8 +520,25 @@ def _misfits(document: Mapping[str, Any]) -> Iterator[str]:
                 hint = _did_you_mean(str(wanted), connections) or f"; there is {', '.join(map(str, connections))}"
                 yield f"jobs.{name}.connection: there is no connection '{wanted}'{hint}"
     model = document.get("openai", {})
+    yield from _leaks(document)
     if document.get("engine") == "openai" and not (isinstance(model, dict) and model.get("model")):
         yield "openai.model: name the model, since engine is openai"
+
+
+def _leaks(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what calls out although `local_only` forbids it."""
+    if document.get("local_only") is not True:
+        return
+    jobs = document.get("jobs")
+    sections = {"": document, "compare": document.get("compare")}
+    for name, job in jobs.items() if isinstance(jobs, dict) else ():
+        judges = job.get("judges") if isinstance(job, dict) else None
+        choices = enumerate(judges) if isinstance(judges, list) else ()
+        sections |= {f"jobs.{name}.judges.{number}": choice for number, choice in choices}
+    for where, section in sections.items():
+        if isinstance(section, dict) and section.get("engine") == "openai":
+            place = f"{where}.engine" if where else "engine"
+            yield f"{place}: local_only allows no call but to the platform; use local, or take local_only out"
 
 
 def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings:
@@ -498,6 +551,8 @@ def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Setting
     connections = {name: secret(c) if hasattr(c, "api_key_env") else c for name, c in settings.connections.items()}
     webhooks = environment.get(settings.serve.secret_env)
     serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
+    masks = environment.get(settings.privacy.secret_env)
+    privacy = settings.privacy.model_copy(update={"secret": SecretStr(masks)}) if masks else settings.privacy
     return settings.model_copy(update={"connections": connections, "openai": model, "serve": serve})
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from enricher.steps.extraction.messages import Message, last_assistant, message_of, messages_in
@@ -66,7 +66,17 @@ def citations_in(value: Any) -> list[str]:
     listed: list[Any] = next(
         (body[k] for k in ("citations", "sources", "cited_documents") if isinstance(body.get(k), list)), []
     )
-    return [str(item) for item in listed if isinstance(item, str | int)]
+    found = [str(item) for item in listed if isinstance(item, str | int)]
+    return found or list(dict.fromkeys(_annotated(body.get("output"))))
+
+
+def _annotated(output: Any) -> Iterator[str]:
+    """Yield the files that the annotations of a Responses reply name; its text does not hold them."""
+    for message in output if isinstance(output, list) else ():
+        for part in (message.get("content") if isinstance(message, dict) else None) or ():
+            for annotation in (part.get("annotations") if isinstance(part, dict) else None) or ():
+                if isinstance(annotation, dict) and (name := annotation.get("file_id") or annotation.get("url")):
+                    yield str(name)
 
 
 def _search(value: Any, path: str, depth: int) -> Found | None:

@@ -195,5 +195,6 @@ def _is_refusal(answer: Part | None) -> bool:
 def _metadata(scope: Scope) -> dict[str, object]:
     """Keep what people filter by, and the ids that a structured answer cites."""
     session = next((s for n in scope.nodes if (s := plain_text(n.span.attributes.get("session.id")))), None)
-    cited = citations_in(scope.root.output.value) if scope.root and scope.root.output else []
+    replies = (node.output.value for node in (scope.root, scope.final_model) if node and node.output)
+    cited = next((found for reply in replies if (found := citations_in(reply))), [])
     return {name: value for name, value in (("session_id", session), ("citations", cited)) if value}

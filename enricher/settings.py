@@ -553,7 +553,8 @@ def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Setting
     serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
     masks = environment.get(settings.privacy.secret_env)
     privacy = settings.privacy.model_copy(update={"secret": SecretStr(masks)}) if masks else settings.privacy
-    return settings.model_copy(update={"connections": connections, "openai": model, "serve": serve})
+    found = {"connections": connections, "openai": model, "serve": serve, "privacy": privacy}
+    return settings.model_copy(update=found)
 
 
 def _sentence(error: Any) -> str:
@@ -590,6 +591,7 @@ def _known_keys() -> set[str]:
         JobBudget,
         Serve,
         Health,
+        Privacy,
         Schedule,
         Job,
         Rule,

@@ -268,14 +268,21 @@ def _whole_sentence_clashes(
 
 def _dropped_scope(claim: Reading, evidence: Evidence, main: int, known: set[str] | frozenset[str]) -> str | None:
     """Notice that sources differ in a value by scope (region, group, period) and that the claim names no scope."""
+    if not claim.quantities:
+        return None
     here = evidence.sources[main].reading
+    shared = claim.keys.keys() & here.keys.keys()
+    # What holds less than that needn't be read for its values.
+    places = [
+        place
+        for place in evidence.best(claim.keys, _CANDIDATES)
+        if place != main and shared <= evidence.sources[place].reading.all_keys
+    ]
     for quantity in claim.quantities:
-        for place in evidence.best(claim.keys, _CANDIDATES):
+        for place in places:
             source = evidence.sources[place]
             there = source.reading
-            if place == main or not (claim.keys.keys() & here.keys.keys()) <= there.keys.keys() | {""}:
-                continue
-            if not (set(claim.keys) & there.keys.keys()):
+            if not shared <= there.keys.keys() or claim.keys.keys().isdisjoint(there.keys):
                 continue
             if not any(compare(quantity, other).likeness is Likeness.DIFFERENT for other in there.quantities):
                 continue

@@ -33,9 +33,9 @@ _ARTICLE = re.compile(r"\s*(?:an?\b)?")
 
 def find_fractions(text: str, words: AbstractSet[str], *, has_digit: bool) -> list[Quantity]:
     """Return the shares of a text that are written as fractions: "half of", "two thirds of", "one in four", "3/4"."""
-    if words.isdisjoint(_FRACTION_WORDS) and not ("/" in text and has_digit) and SIGNS.keys().isdisjoint(text):
+    if words.isdisjoint(FRACTION_WORDS) and not ("/" in text and has_digit) and SIGNS.keys().isdisjoint(text):
         return []
-    if words & _FRACTION_WORDS == {"in"} and not _ODDS.search(text):
+    if words & FRACTION_WORDS == {"in"} and not _ODDS.search(text):
         return []
     found: list[Quantity] = []
     for match in _FRACTION.finditer(text):
@@ -58,7 +58,7 @@ def find_fractions(text: str, words: AbstractSet[str], *, has_digit: bool) -> li
     return found
 
 
-_FRACTION_WORDS = frozenset(
+FRACTION_WORDS = frozenset(
     map(
         fold,
         word_set(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
 from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, TIME_WORDS, Date, find_dates, find_times
-from enricher.grounding.fractions import find_fractions
+from enricher.grounding.fractions import FRACTION_WORDS, find_fractions
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity, read_value
 from enricher.grounding.numerals import CJK_NUMERAL, COMPOUND_ENDS, find_numerals, read_cjk, read_digits
@@ -27,7 +27,7 @@ _CJK_VALUE = re.compile(rf"({CJK_NUMERAL}+)(?=({'|'.join(UNSPACED_UNITS)}|人|�
 _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|and|und|et|y|e)\s*$", re.I)
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
-_ORDINAL = re.compile(r"\d(?<![\w.]\d)\d{0,2}(?:st|nd|rd|th)\b")
+_ORDINAL = re.compile(r"[0-9](?<![\w.].)[0-9]{0,2}(?:st|nd|rd|th)\b")
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
@@ -40,12 +40,16 @@ _NUMBER_WORDS = word_set(
     veinte treinta cuarenta cincuenta uno una"""
 )
 
+_VALUE_WORDS = _NUMBER_WORDS | FRACTION_WORDS | MONTH_NAMES | QUARTER_WORDS | TIME_WORDS
+
 
 def find_quantities(
     text: str, tokens: Sequence[Token], words: AbstractSet[str], *, decimal_comma: bool | None = None
 ) -> tuple[Quantity, ...]:
     """Return the values of a text in order, none overlapping another; `words` are the folded words of its tokens."""
     has_digit = bool((_ASCII_DIGIT if text.isascii() else _DIGIT).search(text))
+    if not has_digit and text.isascii() and words.isdisjoint(_VALUE_WORDS) and not _has_compound(text, words):
+        return ()
     found: list[Quantity] = []
     names_month = not MONTH_NAMES.isdisjoint(words) and _names_month(tokens)
     names_quarter = not words.isdisjoint(QUARTER_WORDS)

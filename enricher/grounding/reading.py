@@ -38,6 +38,7 @@ _SCRIPTS = (
 _CONTINENTAL = frozenset({"de", "fr", "es", "it", "pt", "nl", "ru"})  # write a decimal comma
 # A colon is no break: "Expiry: 2024-03-05" and a pair of JSON are one statement.
 _BREAK = re.compile(r"[;—–()\[\]|\n,](?:(?<!,)|(?=[\s\"'{]))")
+_ASCII_BREAK = re.compile(r"[;()\[\]|\n,](?:(?<!,)|(?=[\s\"'{]))")
 _DASH = re.compile(r"\s-\s")
 _CONJUNCTIONS = frozenset(
     map(
@@ -210,7 +211,7 @@ def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
 def _clauses(
     text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...], in_values: frozenset[int]
 ) -> Iterable[Clause]:
-    cuts = [m.start() for m in _BREAK.finditer(text)]
+    cuts = [m.start() for m in (_ASCII_BREAK if text.isascii() else _BREAK).finditer(text)]
     if "-" in text:
         cuts += [m.start() for m in _DASH.finditer(text)]
     if quantities:

@@ -55,6 +55,12 @@ class Alignment:
         return max([clash.trouble for clash in self.clashes]) if self.clashes else 0
 
     @property
+    def is_complete(self) -> bool:
+        """Tell whether the sentence says all of the clause and departs from it in nothing."""
+        is_covered = self.word_share == 1.0 and (self.value_share == 1.0 or not self.has_values)
+        return is_covered and not (self.missing or self.open_values or self.clashes)
+
+    @property
     def rank(self) -> float:
         """Return how well the sentence serves as evidence for the clause."""
         value = 0.4 * self.value_share if self.has_values else 0.0

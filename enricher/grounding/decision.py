@@ -103,10 +103,13 @@ def _units(claim: Reading) -> list[Clause]:
 def _weigh(
     clause: Clause, claim: Reading, evidence: Evidence, candidates: list[int], derived: Mapping[int, int]
 ) -> _Weighed:
-    places = _promising(clause, evidence, candidates)
-    alignments = [align(clause, claim, evidence, place) for place in places]
-    for alignment in alignments:
+    alignments: list[Alignment] = []
+    for place in _promising(clause, evidence, candidates):
+        alignment = align(clause, claim, evidence, place)
         _accept_derived(alignment, clause, derived)
+        alignments.append(alignment)
+        if place == candidates[0] and alignment.is_complete:
+            break  # no other can be better, and there is nothing left that it could add
     elsewhere: list[Alignment] = []
     if any(not a.is_elsewhere and a.word_share >= _SPEAKS_OF_IT for a in alignments):
         elsewhere = [a for a in alignments if a.is_elsewhere]

@@ -180,8 +180,7 @@ class Evidence:
             gain = weight * rarity[key]
             for place in places:
                 scores[place] = scores.get(place, 0.0) + gain
-        ranked = sorted([(-score, place) for place, score in scores.items()])
-        return [place for _, place in ranked[:limit]]
+        return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # of equal ones the first
 
 
 def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]], key: str) -> tuple[str, ...]:

@@ -250,7 +250,8 @@ class Schedule:
             outcome, level = ScheduleOutcome.FAILED, logging.ERROR
         await self._store.close_schedule(record, outcome, reason=reason, run_id=report.run_id or None)
         self._told.pop(job, None)
-        log.log(level, "job %s: run %s is %s%s", job, report.run_id, outcome, f": {reason}" if reason else "")
+        run = f" {report.run_id}" if report.run_id else ""
+        log.log(level, "job %s: run%s is %s%s", job, run, outcome, f": {reason}" if reason else "")
         await self._tell([watcher.on_finished(job, result) for watcher in self._watchers])
 
     async def _give_up(self, entry: Entry, record: ScheduleRecord, due: datetime, late: timedelta) -> None:
@@ -390,11 +391,10 @@ async def _any_of(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
 
 
 def _say_start(record: ScheduleRecord, late: timedelta) -> None:
-    if late <= _ON_TIME and record.waiting == 1:
-        log.info("job %s begins", record.job)
-        return
-    more = f"; one run for {record.waiting}" if record.waiting > 1 else ""
-    log.warning("job %s begins: run was late by %s%s", record.job, _hours(late), more)
+    remarks = [f"run was late by {_hours(late)}"] if late > _ON_TIME else []
+    remarks += [f"one run for {record.waiting}"] if record.waiting > 1 else []
+    level = logging.WARNING if remarks else logging.INFO
+    log.log(level, "job %s begins%s", record.job, f": {'; '.join(remarks)}" if remarks else "")
 
 
 def _hours(time_: timedelta) -> str:

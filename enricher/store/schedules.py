@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
-from enricher.store.records import ScheduleOutcome, ScheduleRecord
-from enricher.store.schema import schedules
+from enricher.store.records import RunState, ScheduleOutcome, ScheduleRecord
+from enricher.store.schema import runs, schedules, watermarks
 from enricher.store.upsert import insert_into
 
 # Clocks of hosts may differ by so much. A moment further ahead was noted by a clock that was wrong.
@@ -61,6 +61,20 @@ def close(
     if outcome in (ScheduleOutcome.CLEAN, ScheduleOutcome.INCOMPLETE):
         values["last_success_at"] = now
     connection.execute(update(schedules).where(schedules.c.job == job).values(**values))
+
+
+def wind_back(connection: Connection, job: str, now: datetime) -> None:
+    """Put watermarks that lie ahead back to what the last run saw whose clock was right; without one, forget them."""
+    query = select(func.max(runs.c.window_end)).where(
+        runs.c.job == job, runs.c.state == RunState.COMPLETED.value, runs.c.window_start.is_(None),
+        runs.c.window_end <= now,
+    )  # fmt: skip
+    reached = connection.execute(query).scalar()
+    ahead = (watermarks.c.job == job, watermarks.c.reached > now)
+    if reached is None:
+        connection.execute(delete(watermarks).where(*ahead))
+    else:
+        connection.execute(update(watermarks).where(*ahead).values(reached=reached))
 
 
 def records(connection: Connection) -> dict[str, ScheduleRecord]:

@@ -63,6 +63,7 @@ class Timers(SQLAlchemyJobStore):  # type: ignore[misc]
                     log.warning("the clock went back: job %s is next due at %s", job.id, moment.isoformat())
                     row = update(schedule_timers).where(schedule_timers.c.id == job.id)
                     connection.execute(row.values(next_run_time=moment.timestamp()))
+                    schedules.wind_back(connection, job.id, now)
         return due
 
     def get_next_run_time(self) -> datetime | None:

@@ -11,7 +11,7 @@ from enricher.pipeline import Judgement, Outcome
 from enricher.report import AgreementRate, Disagreement, Finding, RuleCount, RunReport, Tally
 from enricher.steps.rendering import explain, label
 from enricher.trace import Rejection, RejectReason, TraceRef
-from enricher.verdict import Standing, Status, Verdict
+from enricher.verdict import Standing, Status, Usage, Verdict
 
 _LISTED = 100  # findings kept for the report
 _RANKS = {
@@ -43,7 +43,7 @@ class Counts:
         self._tallies: dict[str, _Tally] = {}
         self._disagreements: list[Disagreement] = []
         self._in_review = 0
-        self._spent: list[float] = [0.0, 0.0, 0.0]  # cost, prompt tokens, completion tokens
+        self._spent = Usage()
         self._numbers = itertools.count()
         self._worst: list[tuple[float, int, Finding]] = []
         self._worst_badness = -1.0
@@ -78,14 +78,16 @@ class Counts:
         if len(self._worst) > _LISTED:
             heapq.heappop(self._worst)
 
+    def spend(self, usage: Usage) -> None:
+        """Count what models cost, or would cost."""
+        self._spent += usage
+
     def _add_judgement(self, ref: TraceRef, judgement: Judgement) -> None:
         verdict = judgement.verdict
         self._tallies.setdefault(verdict.provenance.judge, _Tally()).add(judgement)
         self._in_review += bool(judgement.decision.reasons)
         if not judgement.is_recalled:
-            usage = verdict.usage
-            spent = (usage.cost, usage.prompt_tokens, usage.completion_tokens)
-            self._spent = [a + b for a, b in zip(self._spent, spent, strict=True)]
+            self.spend(verdict.usage)
         if not verdict.status.is_verdict:
             self._failed[str(verdict.status)] += 1
         if len(self._disagreements) < _LISTED:
@@ -136,9 +138,11 @@ class Counts:
             unwritten=deliveries.failed,
             undelivered=deliveries.left,
             in_review=self._in_review,
-            cost=self._spent[0],
-            prompt_tokens=int(self._spent[1]),
-            completion_tokens=int(self._spent[2]),
+            cost=self._spent.cost,
+            calls=self._spent.calls,
+            prompt_tokens=self._spent.prompt_tokens,
+            cached_tokens=self._spent.cached_tokens,
+            completion_tokens=self._spent.completion_tokens,
             left=self.chosen - self._settled,
             problems=tuple(self.problems),
             warnings=tuple(_warning(rule) for rule in self.rules if not rule.taken),

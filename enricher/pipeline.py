@@ -104,7 +104,7 @@ class Pipeline:
         item, total = split_item(item), Usage()
         for judging in self.judges:
             judge = judging.judge
-            if judge.provenance.engine == "local" or not judging.is_due(item, ref, self.policy.risk_level, ()):
+            if judge.provenance.engine != "openai" or not judging.is_due(item, ref, self.policy.risk_level, ()):
                 continue
             if await self.recall(ref, item, judge.provenance) is None:
                 total += (await judge.judge(item)).usage

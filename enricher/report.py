@@ -128,7 +128,9 @@ class RunReport(Noun):
     undelivered: int = 0  # to be tried again by the next run
     in_review: int = 0
     cost: float = 0.0
+    calls: int = 0  # to models
     prompt_tokens: int = 0
+    cached_tokens: int = 0  # of the prompt tokens
     completion_tokens: int = 0
     left: int = 0  # due, but not reached
     problems: tuple[str, ...] = ()
@@ -207,8 +209,13 @@ def _rows(report: RunReport) -> Iterable[tuple[str, str]]:
     yield "in review", str(report.in_review)
     if report.left:
         yield "left for later", str(report.left)
-    if report.prompt_tokens or report.cost:
-        yield "tokens", f"{report.prompt_tokens} in, {report.completion_tokens} out, cost {report.cost:.4f}"
+    if report.calls and report.state == "dry_run":
+        tokens = f"about {report.prompt_tokens} tokens in, at most {report.completion_tokens} out"
+        yield "estimate", f"{report.calls} calls, {tokens}, cost at most {report.cost:.4f}"
+    elif report.prompt_tokens or report.cost:
+        cached = f" ({report.cached_tokens} cached)" if report.cached_tokens else ""
+        tokens = f"{report.prompt_tokens} in{cached}, {report.completion_tokens} out"
+        yield "tokens", f"{tokens} in {report.calls} calls, cost {report.cost:.4f}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

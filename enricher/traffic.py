@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+ROUNDING = 1e-9  # of money: less is nothing
+
 
 class Grant(NamedTuple):
     """What a ledger reserved, and if that is nothing, which cap stands in the way."""

@@ -134,6 +134,9 @@ class Usage(Noun):
     latency_s: float = 0.0
     calls: int = 0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
 
 class Verdict(Noun):
     """The outcome of one judge on one item, whatever it was."""

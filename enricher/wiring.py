@@ -18,6 +18,7 @@ class Wiring:
     """What a job's model clients are given; nothing is capped, and calls go out at once, by default."""
 
     spending: Spending | None = None
+    is_rehearsal: bool = False  # nobody is asked; what it would cost is counted
     salt: bytes | None = None  # what the tags of prompts are derived from; None: another for each run
     carrier: Callable[[ChatOptions], Carrier | None] = lambda options: None
 

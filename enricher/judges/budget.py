@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-from enricher.traffic import Grant, Ledger
+from enricher.traffic import ROUNDING, Grant, Ledger
 
 _TYPICAL_AFTER = 8  # replies; until then a reply is taken to be as long as it may be
 _MARGIN = 1.1  # over the dearest reply so far
+_GUESS = 0.25  # of the longest possible reply, while none has been seen and nothing else is under way
 _AHEAD = 16  # calls whose cost is reserved at a time, so that not every call asks the ledger
 
 
@@ -26,7 +27,8 @@ class Spending:
     """What one run spends. Shared by all its judges.
 
     What a call may cost is bounded by its longest possible reply and, when some replies have been seen, by the dearest
-    of them. Near a cap calls wait for those under way to end, so that the cap is used up and not overrun.
+    of them. Near a cap calls go one at a time, so that it is used up, and overrun at most by what a single reply is
+    dearer than all before it.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -39,29 +41,30 @@ class Spending:
         self._dearest = 0.0  # largest share of its bound that a reply cost
         self._queue = asyncio.Lock()
         self._returned = asyncio.Event()
+        self._cap = ""
         self.used_up: str | None = None  # which cap no further call fits under
 
-    async def admit(self, most: float) -> Permit | None:
-        """Wait until a call that costs at most `most` fits under the caps; None when it can't.
+    async def admit(self, least: float, most: float) -> Permit | None:
+        """Wait until a call fits under the caps; None when it can't.
+
+        Args:
+            least: what it costs with an empty reply.
+            most: what it costs with the longest possible one.
 
         Raises:
             EnricherError: the books can't be reached.
         """
         async with self._queue:
-            while True:
-                bound = most * self._share
-                missing = self._spent + self._open + bound - self._granted
-                if missing <= 1e-12:
-                    break
-                grant = await self._ledger.reserve(missing, max(missing, bound * _AHEAD))
-                self._granted += grant.amount
-                if grant.amount:
+            while not await self._fits(bound := most * self._share):
+                if self._under_way:
+                    self._returned.clear()
+                    await self._returned.wait()
                     continue
-                if not self._under_way:
-                    self.used_up = f"{grant.cap}; what is left stays due"
-                    return None
-                self._returned.clear()
-                await self._returned.wait()
+                bound = most * self._dearest if self._replies else least + _GUESS * (most - least)
+                if await self._fits(bound):
+                    break
+                self.used_up = f"{self._cap} does not cover another call; what is left stays due"
+                return None
             self._open += bound
             self._under_way += 1
         return Permit(bound, lambda bound, spent: self._settle(most, bound, spent))
@@ -70,6 +73,15 @@ class Spending:
         """Close the books of this run."""
         await self._ledger.settle(self._spent)
         self._granted = self._spent
+
+    async def _fits(self, bound: float) -> bool:
+        missing = self._spent + self._open + bound - self._granted
+        if missing <= ROUNDING:
+            return True
+        grant = await self._ledger.reserve(missing, max(missing, bound * _AHEAD))
+        self._granted += grant.amount
+        self._cap = grant.cap
+        return bool(grant.amount)
 
     @property
     def _share(self) -> float:
@@ -96,8 +108,8 @@ class RunLedger:
     async def reserve(self, least: float, most: float) -> Grant:
         """Reserve under the cap of the run."""
         room = self._cap - self._reserved
-        if room < least:
-            return Grant(0.0, f"the budget of {self._cap:g} a run (budget.per_run) is used up")
+        if room < least - ROUNDING:
+            return Grant(0.0, f"the budget of {self._cap:g} a run (budget.per_run)")
         self._reserved += min(most, room)
         return Grant(min(most, room))
 

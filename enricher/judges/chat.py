@@ -176,10 +176,11 @@ class Chat:
 
     async def _asked(self, question: Question) -> Reply | NoReply:
         expected = estimate(question.messages, question.max_tokens, self.options.prices)
+        least = self.options.prices.cost(prompt=expected.prompt_tokens, cached=0, completion=0)
         deadline = Deadline(self.options.deadline_s, self._clock, within=deadline_of_this_trace())
         failed, why = 0, ""
         while failed < self.options.attempts:
-            permit = await self._spending.admit(expected.cost) if self._spending is not None else None
+            permit = await self._spending.admit(least, expected.cost) if self._spending is not None else None
             if permit is None and self._spending is not None:
                 return NoReply(status=Status.BUDGET_EXCEEDED, failure=self._spending.used_up or "over budget")
             outcome = await self._attempt(question, expected, deadline, permit)

@@ -11,7 +11,7 @@ from enricher.store.owner import is_surely_gone, this_process
 from enricher.store.schema import batch_lines, batches, keepsakes, spending
 from enricher.store.store import Store
 from enricher.store.upsert import insert_into
-from enricher.traffic import BatchRecord, BatchState, Grant, LineRecord
+from enricher.traffic import ROUNDING, BatchRecord, BatchState, Grant, LineRecord
 
 _PAGE = 500
 _KEPT = timedelta(days=30)  # the longest that an answer is of use: its trace stays due for at most so long
@@ -90,8 +90,8 @@ class StoreLedger:
             ),
         ]
         room, cap, name = min(rooms, key=lambda entry: entry[0])
-        if room < least:
-            return Grant(0.0, f"the budget of {cap:g} {name} is used up")
+        if room < least - ROUNDING:
+            return Grant(0.0, f"the budget of {cap:g} {name}")
         amount = min(most, room)
         row = {"day": day, "job": self._job, "spender": self._spender, "amount": amount, "updated_at": now}
         statement = insert_into(connection, spending)

@@ -5,7 +5,7 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, String, delete, func, or_, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, update
 
 from enricher.store.intake import ref_records
 from enricher.store.outbox import outbox_records
@@ -23,9 +23,7 @@ from enricher.store.records import (
     item_id,
 )
 from enricher.store.schema import (
-    batch_lines,
     evaluations,
-    hints,
     items,
     outbox,
     raw_replies,
@@ -232,31 +230,6 @@ def review_records(connection: Connection, query: Select[Any]) -> list[ReviewRec
 def purge_raw_replies(connection: Connection, before: datetime) -> int:
     """Delete raw replies settled before a moment; verdicts stay. Return how many."""
     return connection.execute(delete(raw_replies).where(raw_replies.c.settled_at < before)).rowcount
-
-
-def forget(connection: Connection, trace_id: str) -> int:
-    """Delete everything about a trace, on every connection, also from stored reports; return how many rows."""
-    # Raw replies, write-backs and questions to people go with their evaluations.
-    counted = (outbox, review_items, evaluations, items, rejections, refs, hints, batch_lines)
-    deleted = sum(connection.execute(delete(t).where(t.c.trace_id == trace_id)).rowcount for t in counted)
-    mentions = type_coerce(runs.c.report, String).contains(trace_id, autoescape=True)
-    query = select(runs.c.id, runs.c.report).where(mentions)
-    for run_id, report in connection.execute(query).all():
-        connection.execute(update(runs).where(runs.c.id == run_id).values(report=_without(report, trace_id)))
-    return deleted
-
-
-def _without(value: Any, trace_id: str) -> Any:
-    """Drop from every list the entries about a trace."""
-    if isinstance(value, list):
-        return [_without(entry, trace_id) for entry in value if not _is_about(entry, trace_id)]
-    if isinstance(value, dict):
-        return {key: _without(entry, trace_id) for key, entry in value.items() if not _is_about(entry, trace_id)}
-    return value
-
-
-def _is_about(value: Any, trace_id: str) -> bool:
-    return value == trace_id or (isinstance(value, dict) and value.get("trace_id") == trace_id)
 
 
 def _rejection(row: Row[Any]) -> RejectionRecord:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, or_, select, update
 
+from enricher.store.forgetting import forgotten_among
 from enricher.store.records import Hint, Intake, RefRecord, RefState, Taken
 from enricher.store.schema import REF_IS_OPEN, hints, refs, rejections
 from enricher.store.upsert import insert_into
@@ -17,6 +18,8 @@ _OPEN = (RefState.DUE.value, RefState.DEFERRED.value)
 def take_in(connection: Connection, job: str, chosen: Iterable[TraceRef], again: bool, now: datetime) -> Intake:
     """Add chosen traces; a known one gains rules and reports, and if it did (or if `again`) it is due once more."""
     merged = _merged(chosen)
+    gone = forgotten_among(connection, {trace_id for _, trace_id in merged})
+    merged = {place: ref for place, ref in merged.items() if place[1] not in gone}
     query = select(refs).where(refs.c.job == job, refs.c.trace_id.in_([trace_id for _, trace_id in merged]))
     known = {(row.connection, row.trace_id): row for row in connection.execute(query)}
     added: list[dict[str, Any]] = []
@@ -40,7 +43,8 @@ def take_in(connection: Connection, job: str, chosen: Iterable[TraceRef], again:
     if changed:
         statement = update(refs).where(refs.c.id == bindparam("its_id")).values(updated_at=now)
         connection.execute(statement, changed)
-    return Intake(new=len(added), again=reopened, known=len(merged) - len(added) - reopened)
+    known_before = len(merged) - len(added) - reopened
+    return Intake(new=len(added), again=reopened, known=known_before, forgotten=len(gone))
 
 
 def take_due(

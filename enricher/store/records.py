@@ -101,6 +101,16 @@ class Intake:
     new: int = 0
     again: int = 0  # known, and due once more because of a new rule, a new report or an explicit wish
     known: int = 0  # due already, or dealt with
+    forgotten: int = 0  # deleted on request; they stay out
+
+    def __add__(self, other: "Intake") -> "Intake":
+        """Sum up."""
+        return Intake(
+            new=self.new + other.new,
+            again=self.again + other.again,
+            known=self.known + other.known,
+            forgotten=self.forgotten + other.forgotten,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -415,4 +415,23 @@ schedule_timers = Table(
     Column("id", Unicode(191), primary_key=True),
     Column("next_run_time", Float(25)),
     Column("job_state", LargeBinary, nullable=False),
+)
+
+# Traces that were deleted on request and must not come back; only a digest of the id is kept.
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("forgotten_at", Utc, nullable=False),
+)
+
+# Alerts that were raised and still hold: each is told once, and again only when it was lowered in between.
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("job", Words, primary_key=True),
+    Column("rule", String, primary_key=True),
+    Column("raised_at", Utc, nullable=False),
+    Column("run_id", String, nullable=False),  # the run that raised it
+    Column("told", Json, nullable=False),  # digests of the webhooks that took it
 )

@@ -9,6 +9,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
+from enricher.store.forgetting import forgotten_among
 from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest, item_id
 from enricher.store.schema import evaluations, items, opinions, outbox, raw_replies, refs, rejections, review_items
 from enricher.store.upsert import insert_into
@@ -33,6 +34,8 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
 
     A verdict that is there already stays as it is, and so do its write-backs. A failure that is there is replaced.
     """
+    gone = forgotten_among(connection, [settlement.ref.trace_id for settlement, _ in settlements])
+    given, settlements = settlements, [entry for entry in settlements if entry[0].ref.trace_id not in gone]
     entries = []
     for settlement, now in settlements:
         for evaluation in settlement.evaluations:
@@ -52,7 +55,7 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
             recorded[id(entry.settlement)] = recorded.get(id(entry.settlement), 0) + 1
     _record_rejections(connection, settlements)
     _move_refs(connection, settlements)
-    return [recorded.get(id(settlement), 0) for settlement, _ in settlements]
+    return [recorded.get(id(settlement), 0) for settlement, _ in given]
 
 
 def known_evaluations(connection: Connection, keys: Sequence[EvaluationKey]) -> dict[EvaluationKey, Verdict]:

@@ -14,8 +14,9 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection, Engine, select
 
 from enricher.errors import EnricherError, TryAgain
-from enricher.store import history, intake, leases, outbox, schedules, settlement
+from enricher.store import alarms, forgetting, history, intake, leases, outbox, schedules, settlement
 from enricher.store.agreement import Agreement, agreement
+from enricher.store.alarms import Alarm
 from enricher.store.engine import connect, parse_url, patiently, plain_errors
 from enricher.store.migrate import bring_up_to_date
 from enricher.store.owner import this_process
@@ -177,7 +178,7 @@ class Store:
         remaining = iter(refs)
         while page := list(islice(remaining, _PAGE)):
             got = await self._writer.write(partial(intake.take_in, job=job, chosen=page, again=again, now=self.clock()))
-            total = Intake(new=total.new + got.new, again=total.again + got.again, known=total.known + got.known)
+            total = total + got
         if hints:
             await self._writer.write(lambda c: intake.drop_hints(c, [hint.id for hint in hints]))
         return total
@@ -346,10 +347,26 @@ class Store:
         return count
 
     async def forget(self, trace_id: str) -> int:
-        """Delete everything about a trace id, stored reports included; return how many rows went."""
-        count = await self._writer.write(lambda c: history.forget(c, trace_id))
+        """Delete everything about a trace id, stored reports included; return how many rows went.
+
+        It is not taken in again, and what a run under way still settles of it is not kept.
+        """
+        count = await self._writer.write(lambda c: forgetting.forget(c, trace_id, self.clock()))
         await self._overwrite_deleted()
         return count
+
+    # alerts
+
+    async def follow_alerts(
+        self, job: str, breached: Collection[str], checked: Collection[str], run_id: str
+    ) -> dict[str, Alarm]:
+        """Raise the alerts that are breached and lower those that were checked and are not; return those that hold."""
+        now = self.clock()
+        return await self._writer.write(lambda c: alarms.follow(c, job, breached, checked, run_id, now))
+
+    async def note_alerts_told(self, job: str, told: Mapping[str, Collection[str]]) -> None:
+        """Keep, by alert, the digests of the webhooks that took it."""
+        await self._writer.write(lambda c: alarms.note_told(c, job, told))
 
     async def _overwrite_deleted(self) -> None:
         if self._engine.dialect.name == "sqlite":

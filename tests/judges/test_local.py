@@ -1,5 +1,7 @@
 """The diff judge of the embedded engine: statuses, score from labels, summary, references, provenance."""
 
+import asyncio
+
 import pytest
 
 from enricher.grounding.engine import VERSION
@@ -89,6 +91,31 @@ async def test_flags_of_segments_and_item_reach_the_verdict():
 async def test_a_verdict_survives_storing_as_json():
     verdict = await judged("Fee?", ["The fee is 30 EUR."], "The fee is 40 EUR. It rains.")
     assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+
+
+async def test_a_large_item_does_not_hold_up_the_event_loop():
+    sentences = [
+        f"The depot number {n} in town {n % 97} opens at {n % 12 + 1} am and holds {n} crates." for n in range(900)
+    ]
+    judging = asyncio.ensure_future(judged("Depots?", [" ".join(sentences)], " ".join(sentences[::30])))
+    turns = 0
+    while not judging.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+    assert (await judging).score == 1.0
+    assert turns > 5
+
+
+async def test_others_get_a_turn_between_two_small_items():
+    order = []
+
+    async def judge(name):
+        order.append(f"{name} begins")
+        await judged("Fee?", ["The fee is 30 EUR."], "The fee is 30 EUR.")
+        order.append(f"{name} ends")
+
+    await asyncio.gather(judge("first"), judge("second"))
+    assert order == ["first begins", "second begins", "first ends", "second ends"]
 
 
 async def test_closing_needs_no_connection():

@@ -4,36 +4,42 @@ import asyncio
 import contextlib
 import gc
 import json
+import os
 import signal
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self
 
 from connectors.files import FilesConnector
 from connectors.formats import raw_trace, read_file
 from connectors.phoenix import PhoenixConnector
+from enricher import __version__
 from enricher.choosing import Request
 from enricher.doctor import Check, check_connection, check_rules
-from enricher.errors import BadReply, EnricherError, SetupError
+from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
 from enricher.panel import Panel, panel_for
-from enricher.pipeline import Pipeline, Recall, input_hash
+from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
+from enricher.privacy import guard, purge, redaction_rules, rules_without_store
 from enricher.progress import Reporter, Silent
 from enricher.prompts import list_prompts
 from enricher.prompts import load as load_prompt
 from enricher.prompts import verify as released_problems
 from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
-from enricher.run import Plan, Run, RunResult
-from enricher.seams import Connector
-from enricher.settings import Connection, FilesConnection, LangSmithConnection, Settings
+from enricher.run import Done, Plan, Run, RunResult, handler_for
+from enricher.seams import Connector, Executor
+from enricher.settings import Connection, FilesConnection, LangSmithConnection, Settings, with_secrets, without_secrets
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
+from enricher.steps.redaction import redact
 from enricher.steps.validation import validate
-from enricher.store import EvaluationKey, Store, Story
+from enricher.store import EvaluationKey, Store, Story, Taken
 from enricher.trace import Extraction, Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
 from enricher.wiring import Wiring, wire, wire_records
@@ -54,6 +60,7 @@ class App:
         Raises:
             SetupError: the store can't be opened, or a connection is configured wrongly.
         """
+        guard(settings)
         connectors = {name: _connector(name, section) for name, section in settings.connections.items()}
         return cls(settings=settings, store=await Store.open(settings.store), connectors=connectors)
 
@@ -81,6 +88,7 @@ class App:
                 connector=self.connectors[job.connection],
                 platform=self.settings.connections[job.connection].kind,
                 halt=panel.halt,
+                remote=self._remote(name),
                 pipeline=Pipeline(
                     judges=panel.judges,
                     second=panel.second,
@@ -92,6 +100,7 @@ class App:
                         review_failures=job.policy.review_failures,
                     ),
                     paths=ExtractionPaths(**job.paths.model_dump()),
+                    redaction=await redaction_rules(self.settings, self.store),
                     annotation_prefix=job.annotation_prefix,
                     report_url=self.settings.report_url,
                     citation_base=job.citation_base,
@@ -104,7 +113,7 @@ class App:
     async def run(self, name: str, request: Request, progress: Reporter, stop: asyncio.Event) -> RunResult:
         """Run one job now, unless another process is running it."""
         async with self.plan(name, dry_run=request.dry_run) as plan, contextlib.AsyncExitStack() as stack:
-            executor = LocalExecutor(concurrency=self.settings.concurrency)
+            executor = self._executor()
             run = Run(plan, self.store, executor, request, progress, stop)
             if request.dry_run:
                 return await run.rehearse()
@@ -113,7 +122,64 @@ class App:
                 return _skipped(self.store, name, hold.grant.holder)
             watching = asyncio.create_task(_stop_when(hold.lost, stop))
             stack.callback(watching.cancel)
+            await purge(self.settings, self.store)
             return await run.execute()
+
+    def _executor(self) -> Executor:
+        if self.settings.executor == "local":
+            return LocalExecutor(concurrency=self.settings.concurrency)
+        # The package is an extra.
+        from enricher.executors.dask import DaskExecutor
+
+        return DaskExecutor(
+            self.settings.dask.scheduler, lost_after_s=self.settings.dask.lost_after.total_seconds()
+        )  # fmt: skip
+
+    def _remote(self, name: str) -> "RemoteShards | None":
+        if self.settings.executor == "local":
+            return None
+        if not self.settings.dask.scheduler:
+            raise SetupError("dask.scheduler: name the address of the scheduler, such as tcp://scheduler:8786")
+        if self.settings.store.startswith("sqlite"):
+            raise SetupError("executor dask needs a store that all workers reach: set store to a PostgreSQL URL")
+        settings = without_secrets(self.settings).model_copy(update={"executor": "local"})
+        return RemoteShards(settings=settings, job=name, shard_size=self.settings.dask.shard_size)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemoteShards:
+    """How the workers of a cluster do a job's pages: by its config, the store, and secrets of their own environment."""
+
+    settings: Settings
+    job: str
+    shard_size: int
+    version: str = __version__
+
+    def of_run(self, run_id: str) -> Callable[[Sequence[Taken]], Awaitable[Done]]:
+        """Return what a worker is sent for each page."""
+        return partial(handle_shard, self, run_id)
+
+
+async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken]) -> Done:
+    """Do one page of a run in whatever process this is; what was settled before a loss is known and not judged again.
+
+    Raises:
+        SetupError: this process runs another version, or lacks what the job needs.
+    """
+    if shards.version != __version__:
+        raise SetupError(f"a worker runs trace-enricher {__version__}, this run {shards.version}; install the same")
+    async with await App.open(with_secrets(shards.settings, os.environ)) as app, app.plan(shards.job) as plan:
+        handler = handler_for(plan, app.store, run_id)
+        waiting = {taken.ref.trace_id: taken for taken in page}
+        executor = LocalExecutor(concurrency=app.settings.concurrency)
+        outcomes: list[Outcome] = []
+        try:
+            async with aclosing(executor.map(handler.handle, handler.pull(waiting))) as handled:
+                outcomes += [outcome async for outcome in handled]
+        except (TryAgain, BadReply) as error:
+            problem = f"{len(waiting)} traces could not be pulled and stay due: {error}"
+            return Done(outcomes=tuple(outcomes), problem=problem)
+        return Done(outcomes=tuple(outcomes))
 
 
 async def _stop_when(lost: asyncio.Event, stop: asyncio.Event) -> None:
@@ -223,6 +289,8 @@ async def judge_file(
     """Judge the records of a file; return how many of them failed."""
     if output is not None and output.resolve() == source.resolve():
         raise SetupError(f"{output} is the input; name another file for the output")
+    guard(settings)
+    redaction = rules_without_store(settings)
     lines = read_lines(source)
     failed = 0
     async with contextlib.AsyncExitStack() as stack:
@@ -238,7 +306,8 @@ async def judge_file(
             out = stack.enter_context(_opened_for_writing(output)) if output else None
             progress.stage("judging records")
             is_local = judge.provenance.engine == "local"
-            rows = judge_records(lines, judge, panel.second, concurrency=1 if is_local else settings.concurrency)
+            at_once = 1 if is_local else settings.concurrency
+            rows = judge_records(lines, judge, panel.second, concurrency=at_once, redaction=redaction)
             async for row in rows:
                 failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))
                 print(json.dumps(row, ensure_ascii=False), file=out)
@@ -260,6 +329,7 @@ def extract_files(settings: Settings, files: Sequence[Path]) -> Iterator[dict[st
     """Read exported traces and yield one row an item or rejection."""
     jobs = list(settings.jobs.values())
     paths = ExtractionPaths(**jobs[0].paths.model_dump()) if jobs else ExtractionPaths()
+    redaction = rules_without_store(settings)
     for file in files:
         try:
             groups = read_file(file)
@@ -273,7 +343,8 @@ def extract_files(settings: Settings, files: Sequence[Path]) -> Iterator[dict[st
             yield _unread(file, "unreadable", "there is no span in it")
         for trace in map(raw_trace, groups):
             raw = extract(trace, paths)
-            extraction = validate(raw, trace)
+            extraction = redact(validate(raw, trace), trace, redaction)
+            raw = redact(raw, trace, redaction)
             for number, item in enumerate(extraction.items):
                 yield {"file": str(file), "valid": True, "reject_reason": None, **_read(item, extraction, number)}
             for rejection in extraction.rejections:

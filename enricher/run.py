@@ -2,38 +2,33 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol, TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from typing import Protocol
 
 from enricher.choosing import HINTED, Choice, Chooser, Request
 from enricher.counting import Counts
 from enricher.delivery import Deliveries, deliver
-from enricher.errors import BadReply, SetupError, TryAgain
-from enricher.pipeline import Judgement, Outcome, Pipeline, input_hash
+from enricher.errors import BadReply, TryAgain
+from enricher.handling import Handler, patiently
+from enricher.pipeline import Judgement, Outcome, Pipeline
 from enricher.progress import Reporter
 from enricher.report import AgreementRate, Finding, RuleCount, RunReport
 from enricher.seams import Connector, Executor
 from enricher.settings import Job, Rule
 from enricher.steps.rendering import names
-from enricher.store import Evaluation, RefState, RunState, Settlement, Store, Taken, Watermark
+from enricher.store import RunState, Store, Taken, Watermark
 from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
-from enricher.verdict import Status
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 _PAGE = 100  # traces pulled together
 _AGREEMENT = timedelta(days=30)  # how far back the report shows it
-_MOST_ATTEMPTS = 10  # runs that take up a trace whose judge is unavailable
 _CAPPED = "the limit of {} traces a run (jobs.{}.budget.max_traces) is reached"
-_LONGEST_WAIT_S = 120.0  # a platform that asks for more is asked again sooner; then its traces stay due
 # The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
-_TRANSIENT = {Status.JUDGE_UNAVAILABLE, Status.BUDGET_EXCEEDED}
 _STATES = {RunState.COMPLETED: "finished", RunState.INTERRUPTED: "interrupted", RunState.FAILED: "failed"}
 
 
@@ -47,6 +42,7 @@ class Plan:
     pipeline: Pipeline
     platform: str = ""  # kind of the connection; hints for it are taken in
     halt: Callable[[], str | None] = lambda: None  # why no further trace should be begun: over budget, model down
+    remote: "Remote | None" = None  # how workers of a cluster do it; None: it is done here
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +52,32 @@ class RunResult:
     report: RunReport
     shown: tuple[Judgement, ...] = ()
     worst: Judgement | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Done:
+    """What a worker of a cluster did of a page; what it did not do stays due."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    problem: str | None = None  # an outage of the platform, as the report says it
+
+
+class Remote(Protocol):
+    """Does the pages of a run elsewhere."""
+
+    @property
+    def shard_size(self) -> int:
+        """Return how many traces a page has."""
+        ...
+
+    def of_run(self, run_id: str) -> Callable[[Sequence[Taken]], Awaitable[Done]]:
+        """Return a function that can be sent to another process, which needs nothing but config and environment."""
+        ...
+
+
+def handler_for(plan: Plan, store: Store, run_id: str) -> Handler:
+    """Make what handles the traces of a run."""
+    return Handler(run_id=run_id, job=plan.name, connector=plan.connector, pipeline=plan.pipeline, store=store)
 
 
 class JobWatcher(Protocol):
@@ -94,8 +116,10 @@ class Run:
         self._shown: list[Judgement] = []
         self._named: set[TraceId] | None = None  # traces asked for by name; the leftovers of others wait
         self._run_id = ""
+        self._handler = handler_for(plan, store, "")
         self._started = store.clock()
         self._has_outage = False
+        self._is_left = False  # the report says already why traces were left
 
     async def execute(self) -> RunResult:
         """Do all of it; an outage of the platform is in the report, and what it left is due in the next run.
@@ -105,6 +129,7 @@ class Run:
         """
         window = {"window_start": self._request.start, "window_end": self._request.end or self._started}
         self._run_id = await self._store.start_run(self._plan.name, **window)
+        self._handler = handler_for(self._plan, self._store, self._run_id)
         state, deliveries, reached = RunState.FAILED, Deliveries(), list[Watermark]()
         try:
             reached = await self._choose()
@@ -153,6 +178,7 @@ class Run:
                 self._counts.add_read(extraction.rejections)
                 for item in extraction.items:
                     self._counts.list(self._would_judge(item, got.ref))
+                    self._counts.spend(await self._plan.pipeline.estimate(item, got.ref))
         return RunResult(report=self._report("dry_run", Deliveries()))
 
     def _would_judge(self, item: Item, ref: TraceRef) -> Finding:
@@ -182,7 +208,10 @@ class Run:
                 continue
             # Traces named by hand or window are judged again if anything about them or the judge has changed.
             again = not self._request.is_by_watermark
-            intake = await self._store.take_in(self._plan.name, choice.refs, again=again, hints=choice.hints)
+            refs = [redact_ref(ref, self._plan.pipeline.redaction) for ref in choice.refs]
+            intake = await self._store.take_in(self._plan.name, refs, again=again, hints=choice.hints)
+            if intake.forgotten:
+                log.warning("job %s: %d forgotten traces stay out", self._plan.name, intake.forgotten)
             twice = sum(ref.trace_id in seen for ref in choice.refs)
             seen.update(ref.trace_id for ref in choice.refs)
             self._counts.already_judged += max(intake.known - twice, 0)
@@ -195,7 +224,7 @@ class Run:
 
     async def _ask(self, rule: Rule) -> Choice:
         self._progress.stage(f"finding traces: {rule.name}")
-        choice = await _patiently(partial(self._chooser.choose, rule, self._progress))
+        choice = await patiently(partial(self._chooser.choose, rule, self._progress))
         if choice.refs or rule is not HINTED:
             self._counts.rules.append(choice.count)
         return choice
@@ -204,7 +233,7 @@ class Run:
 
     async def _judge_and_deliver(self) -> Deliveries:
         try:
-            await _patiently(partial(self._plan.connector.prepare, names(self._plan.job.annotation_prefix)))
+            await patiently(partial(self._plan.connector.prepare, names(self._plan.job.annotation_prefix)))
         except (TryAgain, BadReply) as error:
             self._counts.problems.append(f"the platform was not told the names and labels: {error}")
         no_more = asyncio.Event()
@@ -212,11 +241,13 @@ class Run:
         delivering = asyncio.create_task(deliver(self._store, connectors, no_more=no_more))
         try:
             self._progress.stage("judging traces")
-            async for outcome in self._executor.map(self._handle, self._pulled()):
-                self._counts.add(outcome)
-                self._progress.advance()
-                if self._request.trace_ids:
-                    self._shown += outcome.judgements
+            async with aclosing(self._outcomes()) as outcomes:
+                async for outcome in outcomes:
+                    self._counts.add(outcome)
+                    self._progress.advance()
+                    if self._request.trace_ids:
+                        self._shown += outcome.judgements
+            await self._is_halted()
             self._progress.stage("delivering annotations")
             await self._store.give_up_deferred(
                 self._plan.name, self._run_id, first_seen_before=self._started - self._plan.job.give_up_after
@@ -229,28 +260,54 @@ class Run:
         self._counts.problems += [f"{name}: {problem}" for name, problem in deliveries.problems.items()]
         return deliveries
 
-    async def _pulled(self) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
-        """Yield the due traces, pulled page by page; reported ones first."""
+    async def _outcomes(self) -> AsyncGenerator[Outcome, None]:
+        """Yield what comes of each trace: here, or on the workers of a cluster."""
+        remote = self._plan.remote
+        if remote is None:
+            async with aclosing(self._executor.map(self._handler.handle, self._pulled())) as handled:
+                async for outcome in handled:
+                    yield outcome
+            return
+        try:
+            pages = self._pages(remote.shard_size)
+            async with aclosing(self._executor.map(remote.of_run(self._run_id), pages)) as finished:
+                async for done in finished:
+                    if done.problem:
+                        self._outage(done.problem)
+                    for outcome in done.outcomes:
+                        yield outcome
+        except TryAgain as error:
+            self._outage(f"the cluster is out, and what it had not settled stays due: {error}")
+
+    async def _pulled(self) -> AsyncGenerator[tuple[Taken, RawTrace | Rejection], None]:
+        """Yield the due traces, pulled page by page."""
+        async for page in self._pages(_PAGE):
+            waiting = {taken.ref.trace_id: taken for taken in page}
+            try:
+                async for taken, got in self._handler.pull(waiting):
+                    if self._stop.is_set() or await self._is_halted():
+                        return
+                    yield taken, got
+            except (TryAgain, BadReply) as error:
+                self._outage(f"{len(waiting)} traces could not be pulled and stay due: {error}")
+                return
+
+    async def _pages(self, size: int) -> AsyncGenerator[list[Taken], None]:
+        """Take up the due traces page by page, reported ones first, as far as cap, budget and patience go."""
         cap = self._plan.job.budget.max_traces
         left = cap if self._request.limit is None else min(self._request.limit, cap or self._request.limit)
         while not self._stop.is_set() and left != 0:
             if await self._is_halted():
                 return
             page = await self._store.take_due(
-                self._plan.name, self._run_id, min(_PAGE, left or _PAGE), only=self._named
+                self._plan.name, self._run_id, min(size, left or size), only=self._named
             )  # fmt: skip
             if not page:
                 return
             left = None if left is None else left - len(page)
             self._counts.chosen += len(page)
-            waiting = {taken.ref.trace_id: taken for taken in page}
-            try:
-                async for taken, got in self._pull(waiting):
-                    if self._stop.is_set() or await self._is_halted():
-                        return
-                    yield taken, got
-            except (TryAgain, BadReply) as error:
-                self._outage(f"{len(waiting)} traces could not be pulled and stay due: {error}")
+            yield page
+            if self._has_outage:
                 return
         if left == 0 and cap is not None and (self._request.limit is None or cap < self._request.limit):
             await self._leave_rest(_CAPPED.format(cap, self._plan.name), unless_none=True)
@@ -258,7 +315,8 @@ class Run:
     async def _is_halted(self) -> bool:
         """Tell whether no further trace should be begun; what is not begun stays due, and the report says why."""
         reason = self._plan.halt()
-        if reason is not None:
+        if reason is not None and not self._is_left:
+            self._is_left = True
             await self._leave_rest(reason)
         return reason is not None
 
@@ -269,54 +327,6 @@ class Run:
         self._counts.chosen += rest
         self._counts.problems.append(reason)
         log.error("job %s: %s", self._plan.name, reason)
-
-    async def _pull(self, waiting: dict[TraceId, Taken]) -> AsyncIterator[tuple[Taken, RawTrace | Rejection]]:
-        """Pull until each waiting trace has come; after a failure only those still missing are asked for again."""
-        async for attempt in _retrying():
-            with attempt:
-                async for got in self._plan.connector.pull([taken.ref for taken in waiting.values()]):
-                    trace_id = got.trace_id if isinstance(got, Rejection) else got.ref.trace_id
-                    if (taken := waiting.pop(trace_id, None)) is not None:
-                        yield taken, got
-
-    async def _handle(self, pulled: tuple[Taken, RawTrace | Rejection]) -> Outcome:
-        """Judge and settle one trace; a bug on one trace costs the others nothing."""
-        taken, got = pulled
-        if isinstance(got, Rejection):
-            outcome = Outcome(ref=taken.ref, rejections=(got,))
-        else:
-            try:
-                outcome = await self._plan.pipeline.enrich(got)
-            except SetupError:
-                raise
-            except Exception as error:
-                log.exception("trace %s can't be handled", taken.ref.trace_id)
-                outcome = Outcome(ref=taken.ref, crash=f"{type(error).__name__}: {error}")
-        await self._store.settle(self._settlement(outcome, taken))
-        return outcome
-
-    def _settlement(self, outcome: Outcome, taken: Taken) -> Settlement:
-        state, reason = _state_after(outcome, taken.attempts)
-        return Settlement(
-            run_id=self._run_id,
-            job=self._plan.name,
-            ref=taken.ref,
-            evaluations=tuple(
-                Evaluation(
-                    item_key=judgement.item.key,
-                    input_hash=input_hash(judgement.item),
-                    verdict=judgement.verdict,
-                    annotations=judgement.annotations,
-                    review=judgement.decision.reasons,
-                    item=judgement.item,
-                    is_cached=judgement.is_recalled,
-                )
-                for judgement in outcome.judgements
-            ),
-            rejections=outcome.rejections,
-            state=state,
-            reason=reason,
-        )
 
     # report
 
@@ -350,35 +360,3 @@ class Run:
             deliveries=deliveries,
             agreement=agreement,
         )
-
-
-def _state_after(outcome: Outcome, attempts: int) -> tuple[RefState, str]:
-    if outcome.is_deferred:
-        return RefState.DEFERRED, "still running"
-    if outcome.crash:
-        return (RefState.DUE if attempts < _MOST_ATTEMPTS else RefState.DONE), outcome.crash[:500]
-    transient = [j.verdict.status for j in outcome.judgements if j.verdict.status in _TRANSIENT]
-    # However long money is short, what was never judged is not forgotten.
-    if Status.BUDGET_EXCEEDED in transient or (transient and attempts < _MOST_ATTEMPTS):
-        return RefState.DUE, str(transient[0])
-    if outcome.judgements:
-        return RefState.DONE, ""
-    return RefState.REJECTED, ", ".join(sorted({str(rejection.reason) for rejection in outcome.rejections}))
-
-
-def _wait(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    asked = error.after if isinstance(error, TryAgain) else None
-    return min(asked, _LONGEST_WAIT_S) if asked is not None else wait_random_exponential(multiplier=0.5, max=30)(state)
-
-
-def _retrying() -> AsyncRetrying:
-    return AsyncRetrying(retry=retry_if_exception_type(TryAgain), stop=stop_after_attempt(5), wait=_wait, reraise=True)
-
-
-async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """Call until it succeeds, as long as the platform asks to try again; its last word is raised."""
-    async for attempt in _retrying():
-        with attempt:
-            return await call()
-    raise AssertionError("tenacity raises the last error")

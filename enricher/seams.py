@@ -1,6 +1,6 @@
 """All seams on one page: what a platform, a judge and an executor must offer."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -96,6 +96,6 @@ class SecondCheck(Protocol):
 class Executor(Protocol):
     """Runs a function over many values, some at a time."""
 
-    def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncIterator[R]:
+    def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncGenerator[R, None]:
         """Yield the results as they finish. At most the configured number are under way, so memory stays flat."""
         ...

@@ -426,6 +426,14 @@ class Privacy(Section):
         return hosts
 
 
+class Dask(Section):
+    """The cluster of `executor: dask`."""
+
+    scheduler: str = ""  # such as tcp://scheduler:8786
+    shard_size: int = Field(default=25, ge=1, le=1000)
+    lost_after: Duration = timedelta(seconds=60)
+
+
 class Settings(Section):
     """Everything that can be configured; `config/default.yaml` explains each key."""
 
@@ -435,6 +443,8 @@ class Settings(Section):
     budget: Budget = Budget()
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
+    executor: Literal["local", "dask"] = "local"
+    dask: Dask = Dask()
     report_url: str | None = None
     local_only: bool = False
     privacy: Privacy = Privacy()
@@ -468,7 +478,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     if problems or settings is None:
         name = path or "the environment"
         raise SetupError(f"{name} has {len(problems)} problem{'s' * (len(problems) != 1)}:\n  " + "\n  ".join(problems))
-    return _with_secrets(settings, environment)
+    return with_secrets(settings, environment)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -541,7 +551,20 @@ def _leaks(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{place}: local_only allows no call but to the platform; use local, or take local_only out"
 
 
-def _with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings:
+def without_secrets(section: Any) -> Any:
+    """Return settings as they may travel: who receives them adds the secrets of its own environment."""
+    if isinstance(section, Section):
+        return section.model_copy(update={name: without_secrets(value) for name, value in section})
+    if isinstance(section, SecretStr):
+        return None
+    if isinstance(section, dict):
+        return {key: without_secrets(value) for key, value in section.items()}
+    return tuple(map(without_secrets, section)) if isinstance(section, tuple) else section
+
+
+def with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    """Fill in the secrets from the environment variables that the settings name."""
+
     def secret(section: Any) -> Any:
         value = environment.get(section.api_key_env)
         return section.model_copy(update={"api_key": SecretStr(value)}) if value else section
@@ -603,6 +626,7 @@ def _known_keys() -> set[str]:
         SecondCheck,
         PromptNames,
         Compare,
+        Dask,
     )
     for section in (*ours, *_connection_kinds()):
         found |= set(section.model_fields)

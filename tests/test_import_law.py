@@ -16,8 +16,8 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.app",),
     ("enricher.doctor",),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
-    ("enricher.choosing", "enricher.counting", "enricher.wiring"),
-    ("enricher.delivery",),
+    ("enricher.choosing", "enricher.counting", "enricher.wiring", "enricher.privacy", "enricher.alerts"),
+    ("enricher.delivery", "enricher.handling"),
     ("enricher.story",),
     ("enricher.pipeline", "enricher.report"),
     (
@@ -33,7 +33,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic"),
     ("enricher.trace", "enricher.verdict", "enricher.timetable"),
     ("enricher.results",),
-    ("enricher.resources", "enricher.listening"),
+    ("enricher.resources", "enricher.listening", "enricher.confinement", "enricher.logs"),
     ("enricher.errors", "enricher.folding", "enricher.wording"),
 )
 # A row may know its neighbour only where this says so.

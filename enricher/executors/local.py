@@ -1,7 +1,7 @@
 """Run work on this machine, a bounded number at a time, in one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -14,7 +14,7 @@ class LocalExecutor:
     def __init__(self, *, concurrency: int) -> None:
         self._concurrency = concurrency
 
-    async def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncIterator[R]:
+    async def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncGenerator[R, None]:
         """Yield results as they finish; an exception of one ends the map and cancels the others."""
 
         async def start_next() -> asyncio.Task[R] | None:

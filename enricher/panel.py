@@ -12,6 +12,7 @@ from enricher.judges.local import LocalDiffJudge
 from enricher.judges.rehearsal import Rehearsal
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
+from enricher.privacy import refuse_model
 from enricher.prompts import Prompt
 from enricher.prompts import load as load_prompt
 from enricher.seams import Judge, SecondCheck
@@ -120,6 +121,7 @@ class _Maker:
 
     def chat(self, model: str | None = None) -> Chat:
         """Return the client of a model, one for all judges, so that they share its pace and its limits."""
+        refuse_model(self._settings)
         options = self._settings.openai
         name = model or options.model
         if not name:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
@@ -11,13 +12,20 @@ from enricher.errors import SetupError
 from enricher.settings import FilesConnection, Settings
 from enricher.steps.redaction import RedactionRules, secret_of
 from enricher.store import Store
+from enricher.store.traffic import keepsake
 
 _PORTS = {"http": 80, "https": 443}
 _POSTGRES = 5432
 
 
-def redaction_rules(settings: Settings) -> RedactionRules:
-    """Return what is masked."""
+async def redaction_rules(settings: Settings, store: Store) -> RedactionRules:
+    """Return what is masked; without a secret of the operator's the store's own makes the masks."""
+    rules = rules_without_store(settings)
+    return rules if rules.is_empty or rules.secret else replace(rules, secret=await keepsake(store, "redaction"))
+
+
+def rules_without_store(settings: Settings) -> RedactionRules:
+    """Return what is masked where there is no store, so that without a secret masks can be guessed."""
     privacy = settings.privacy
     return RedactionRules(
         kinds=privacy.redact,

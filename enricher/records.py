@@ -14,6 +14,7 @@ from typing import IO, Any, cast
 from enricher.errors import EnricherError, SetupError
 from enricher.pipeline import examine
 from enricher.seams import Judge, SecondCheck
+from enricher.steps.redaction import NOTHING, RedactionRules, redact_item, redact_verdict
 from enricher.steps.rendering import details
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
@@ -55,13 +56,18 @@ def _opened(path: Path) -> IO[str]:
 
 
 async def judge_records(
-    lines: Iterable[tuple[int, str]], judge: Judge, second: SecondCheck | None = None, *, concurrency: int = 1
+    lines: Iterable[tuple[int, str]],
+    judge: Judge,
+    second: SecondCheck | None = None,
+    *,
+    concurrency: int = 1,
+    redaction: RedactionRules = NOTHING,
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield one row a record, in the order of the input, with at most `concurrency` under way."""
     under_way: deque[asyncio.Task[dict[str, Any]]] = deque()
     try:
         for number, line in lines:
-            under_way.append(asyncio.ensure_future(judge_record(number, line, judge, second)))
+            under_way.append(asyncio.ensure_future(judge_record(number, line, judge, second, redaction)))
             if len(under_way) >= concurrency:
                 yield await under_way.popleft()
         while under_way:
@@ -71,7 +77,13 @@ async def judge_records(
             task.cancel()
 
 
-async def judge_record(number: int, line: str, judge: Judge, second: SecondCheck | None = None) -> dict[str, Any]:
+async def judge_record(
+    number: int,
+    line: str,
+    judge: Judge,
+    second: SecondCheck | None = None,
+    redaction: RedactionRules = NOTHING,
+) -> dict[str, Any]:
     """Judge one line; whatever is wrong with it is said in its row, and the next one is judged all the same."""
     try:
         record = _parsed(line)
@@ -83,8 +95,8 @@ async def judge_record(number: int, line: str, judge: Judge, second: SecondCheck
     if not item.documents:
         return _refused(record.get("id"), Status.SKIPPED, "empty_retrieval", "there is no document with text")
     try:
-        item = split_item(item)
-        verdict = await examine(item, judge, second)
+        item = split_item(redact_item(item, redaction))
+        verdict = redact_verdict(await examine(item, judge, second), item, redaction)
     except EnricherError:
         raise
     except Exception as error:

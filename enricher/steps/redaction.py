@@ -51,6 +51,9 @@ class RedactionRules:
         return not (self.kinds or self.patterns or self.fields or self.keys)
 
 
+NOTHING = RedactionRules()
+
+
 def redact(extraction: Extraction, trace: RawTrace, rules: RedactionRules) -> Extraction:
     """Mask the items that were read from a trace; what is masked carries the flag `redacted_by_rule`."""
     if rules.is_empty or not extraction.items:

@@ -1,6 +1,7 @@
 """Compare who does what: names put in place of others, and subjects and objects that changed places."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading
@@ -39,7 +40,7 @@ def swapped_roles(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
     if len(claim.all_keys & evidence.all_keys) < _FEWEST_SHARED:
         return None
     for clause in claim.clauses:
-        if len(clause.keys) < _FEWEST_SHARED or not (pivots := _pivots(clause.tokens)):
+        if len(clause.keys) < _FEWEST_SHARED or not (pivots := _pivots(clause.tokens, evidence.all_keys)):
             continue
         for other in evidence.clauses:
             if len(clause.keys.keys() & other.keys.keys()) < _FEWEST_SHARED:
@@ -52,7 +53,7 @@ def swapped_roles(claim: Reading, evidence: Reading) -> tuple[str, str] | None:
 def _crossed(
     claim: Sequence[Token], pivots: Sequence[tuple[int, str]], evidence: Sequence[Token]
 ) -> tuple[str, str] | None:
-    theirs = {key: index for index, key in _pivots(evidence)}
+    theirs = {key: index for index, key in _pivots(evidence, {key for _, key in pivots})}
     for index, key in pivots:
         if key not in theirs:
             continue
@@ -71,13 +72,16 @@ def _crossed(
     return None
 
 
-def _pivots(tokens: Sequence[Token]) -> list[tuple[int, str]]:
-    return [(i, tokens[i].key) for i in range(1, len(tokens) - 1) if _is_pivot(tokens, i)]
+def _pivots(tokens: Sequence[Token], keys: AbstractSet[str]) -> list[tuple[int, str]]:
+    """Return the places of those of the given keys that are pivots."""
+    return [(i, t.key) for i, t in enumerate(tokens) if t.key in keys and _is_pivot(tokens, i)]
 
 
 def _is_pivot(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether a token is a verb, or a comparison, with something on both sides."""
     token = tokens[index]
+    if not 0 < index < len(tokens) - 1:
+        return False
     if token.is_name or not token.weight or token.key in _SYMMETRIC:
         return False
     before, after = tokens[index - 1].word, tokens[index + 1].word

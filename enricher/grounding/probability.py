@@ -84,6 +84,7 @@ def best_overlap(reading: Reading, evidence: Evidence) -> float:
         return 1.0
     total, best = sum(weights.values()), 0.0
     for place in evidence.best(weights, _WINDOWS):
-        held = evidence.window(place)
-        best = max(best, sum([w for key, w in weights.items() if key in held]) / total)
+        here, before, after = evidence.window(place)
+        held = [w for key, w in weights.items() if key in here or key in before or key in after]
+        best = max(best, sum(held) / total)
     return best

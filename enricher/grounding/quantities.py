@@ -47,7 +47,8 @@ def find_quantities(
     text: str, tokens: Sequence[Token], words: AbstractSet[str], *, decimal_comma: bool | None = None
 ) -> tuple[Quantity, ...]:
     """Return the values of a text in order, none overlapping another; `words` are the folded words of its tokens."""
-    has_digit = bool((_ASCII_DIGIT if text.isascii() else _DIGIT).search(text))
+    first_digit = (_ASCII_DIGIT if text.isascii() else _DIGIT).search(text)
+    has_digit = first_digit is not None
     if not has_digit and text.isascii() and words.isdisjoint(_VALUE_WORDS) and not _has_compound(text, words):
         return ()
     found: list[Quantity] = []
@@ -59,9 +60,9 @@ def find_quantities(
     if has_digit or names_time:
         _add(found, _times(text, names_time=names_time))
     _add(found, find_fractions(text, words, has_digit=has_digit))
-    if has_digit:
+    if first_digit is not None:
         _add(found, _ordinals(text))
-        _add(found, _digits(text, decimal_comma))
+        _add(found, _digits(text, max(0, first_digit.start() - 1), decimal_comma))
     _add(found, _worded(text, tokens, words))
     if not text.isascii():
         _add(found, _unspaced(text))
@@ -112,10 +113,10 @@ def _ordinals(text: str) -> list[Quantity]:
     ]
 
 
-def _digits(text: str, decimal_comma: bool | None) -> list[Quantity]:
+def _digits(text: str, at: int, decimal_comma: bool | None) -> list[Quantity]:
     found: list[Quantity] = []
     taken = 0
-    for match in _NUMBER.finditer(text):
+    for match in _NUMBER.finditer(text, at):
         raw, start, end = match.group(), match.start(), match.end()
         if start < taken:
             continue

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -38,6 +39,7 @@ _TERMINAL = tuple(".!?…。！？।؟:;\"'”’»)|")
 _LANGUAGE_SAMPLE = 12  # sentences that tell the language of the documents
 _NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
 _PREFIX = 5  # letters that two forms of a word must share at least
+_NOTHING: frozenset[str] = frozenset()
 _SHARED_PART = 0.7  # of the longer form
 
 
@@ -124,15 +126,15 @@ class Evidence:
         """Return all pairs of neighbouring words in the documents."""
         return set(chain.from_iterable([source.reading.pairs for source in self.sources]))
 
-    def window(self, place: int) -> set[str]:
-        """Return the keys of a sentence together with those of both its neighbours in the document."""
+    def window(self, place: int) -> tuple[AbstractSet[str], AbstractSet[str], AbstractSet[str]]:
+        """Return the keys of a sentence and those of both its neighbours in the document."""
         source = self.sources[place]
-        held = set(source.reading.all_keys)
-        if source.follows is not None:
-            held |= self.sources[source.follows].reading.all_keys
-        if place + 1 < len(self.sources) and self.sources[place + 1].follows == place:
-            held |= self.sources[place + 1].reading.all_keys
-        return held
+        follows_it = place + 1 < len(self.sources) and self.sources[place + 1].follows == place
+        return (
+            source.reading.all_keys,
+            self.sources[source.follows].reading.all_keys if source.follows is not None else _NOTHING,
+            self.sources[place + 1].reading.all_keys if follows_it else _NOTHING,
+        )
 
     def is_citation(self, text: str) -> bool:
         """Tell whether a text in brackets names documents and nothing else."""

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
@@ -102,7 +102,6 @@ def is_concept(key: str) -> bool:
     return key in _NAMED_CONCEPTS
 
 
-@lru_cache(maxsize=_MEMORY)
 def _read(raw: str) -> tuple[str, str, float, bool]:
     """Return the word, its key, its weight and whether it is written like a name."""
     folded = fold(raw).replace("’", "'")
@@ -119,6 +118,17 @@ def _read(raw: str) -> tuple[str, str, float, bool]:
     return folded, _CONCEPTS.get(stemmed, stemmed), weight, is_name
 
 
+class _Read(dict[str, tuple[str, str, float, bool]]):
+    """Remembers how words are read. A dictionary answers several times as fast as `functools.lru_cache`."""
+
+    def __missing__(self, raw: str) -> tuple[str, str, float, bool]:
+        if len(self) >= _MEMORY:
+            self.clear()
+        found = self[raw] = _read(raw)
+        return found
+
+
+_reading_of = _Read().__getitem__
 # Building a named tuple through its own constructor takes twice as long, and this is the busiest loop of the engine.
 _token = partial(tuple.__new__, Token)
 _APART = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
@@ -133,7 +143,7 @@ class Words:
             self._raw = text.encode("ascii").translate(_APART).decode("ascii").split()
         else:
             self._raw = _TOKEN.findall(text)
-        self._rows = [*map(_read, self._raw)]
+        self._rows = [*map(_reading_of, self._raw)]
         self.spelled = [row[0] for row in self._rows]
         self._tokens: tuple[Token, ...] | None = None
         if not _DEPENDENT.isdisjoint(self.spelled) or (not text.isascii() and _UNSPACED.search(text)):
@@ -203,4 +213,4 @@ def _unspaced(run: str, offset: int) -> Iterator[Token]:
 
 def _ordinary(raw: str, start: int) -> Iterator[Token]:
     if raw:
-        yield Token(start, start + len(raw), *_read(raw))
+        yield Token(start, start + len(raw), *_reading_of(raw))

@@ -79,6 +79,7 @@ _MAY_BE_LAST = _words(
     apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit
     ibid u.n r.i.p i.d ff f"""
 )
+_LONG_WORD = 7  # letters; an abbreviation has fewer
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«/])((?:[^\W\d_]{1,6}\.){1,4})\s*$")
 _ORDINAL = re.compile(
     r"(?:^|\b(?:der|die|das|dem|den|des|am|im|vom|zum|zur|bis|ab|seit|il|le|el)\s)\s*\d{1,3}\.\s*$", re.I
@@ -275,10 +276,13 @@ def _with_own_citations(text: str, spans: list[tuple[int, int]], index: int) -> 
 
 
 def _belongs_to_previous(previous: str, piece: str) -> bool:
-    if not _has_word(piece) or _ONLY_CITATION.match(piece) or not _has_word(previous):
+    if not (_has_word(piece) and _has_word(previous)) or (not piece[0].isalnum() and _ONLY_CITATION.match(piece)):
         return True
-    tail = previous[-24:]
-    if not tail.rstrip().endswith("."):
+    tail = previous[-24:].rstrip()
+    if not tail.endswith("."):
+        return False
+    last_letters = tail[-_LONG_WORD - 1 : -1]
+    if len(last_letters) == _LONG_WORD and last_letters.isalpha():
         return False
     if found := _LAST_WORD.search(tail):
         word = found.group(1).rstrip(".").lower()
@@ -286,6 +290,6 @@ def _belongs_to_previous(previous: str, piece: str) -> bool:
             return True
         if word in _MAY_BE_LAST or len(word) == 1:
             return not _CAPITAL.match(piece)
-    if _DAY_NUMBER.search(tail):
+    if tail[-2:-1].isdigit() and _DAY_NUMBER.search(tail):
         return bool(_MONTH.match(piece) or _ORDINAL.search(tail) or piece[:1].islower())
     return False

@@ -197,6 +197,8 @@ def _said_twice(text: str, found: list[Quantity]) -> list[Quantity]:
     """Join a value with its repetition in parentheses, as contracts write: sixty (60) days, 30 (thirty) days."""
     joined: list[Quantity] = []
     for quantity in found:
+        if joined and quantity.start < joined[-1].end:
+            continue  # the joined value reaches over it: "5 (5) 1/2"
         closing = _CLOSING.match(text, quantity.end)
         if not (joined and closing and _OPENING.fullmatch(text, joined[-1].end, quantity.start)):
             joined.append(quantity)

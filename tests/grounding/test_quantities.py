@@ -1,7 +1,7 @@
 """Values are found with their reading, unit and bound, in any spelling, and never outside of their text."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from enricher.grounding.bounds import Bound
@@ -124,6 +124,7 @@ TEXTS = st.one_of(
         st.lists(PIECES, max_size=14).map("".join), st.lists(PIECES, max_size=14).map(" ".join), st.text(max_size=40)
     )
 )
+@example("0(0) 1/2")
 def test_the_values_of_any_text_are_slices_in_order_without_overlap(text):
     end = 0
     for quantity in found(text):

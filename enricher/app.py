@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 from connectors.files import FilesConnector
 from connectors.formats import raw_trace, read_file
 from connectors.phoenix import PhoenixConnector
-from enricher import __version__
+from enricher import __version__, logs
 from enricher.choosing import Request
 from enricher.doctor import Check, check_connection, check_rules
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
@@ -60,6 +60,7 @@ class App:
         Raises:
             SetupError: the store can't be opened, or a connection is configured wrongly.
         """
+        logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
         guard(settings)
         connectors = {name: _connector(name, section) for name, section in settings.connections.items()}
         return cls(settings=settings, store=await Store.open(settings.store), connectors=connectors)
@@ -73,13 +74,13 @@ class App:
         await self.store.aclose()
 
     @contextlib.asynccontextmanager
-    async def plan(self, name: str, *, dry_run: bool = False) -> AsyncIterator[Plan]:
+    async def plan(self, name: str, *, dry_run: bool = False, spender: str | None = None) -> AsyncIterator[Plan]:
         """Compose a job with its judges, which are closed at the end; in a dry run they ask no model."""
         job = self.settings.jobs.get(name)
         if job is None:
             raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
         trace_deadline = self.settings.openai.deadline_per_trace
-        wiring = Wiring(is_rehearsal=True) if dry_run else await wire(self.settings, name, self.store)
+        wiring = await wire(self.settings, name, self.store, dry_run=dry_run, spender=spender)
         panel = Panel.of(self.settings, job, wiring)
         try:
             yield Plan(
@@ -88,6 +89,8 @@ class App:
                 connector=self.connectors[job.connection],
                 platform=self.settings.connections[job.connection].kind,
                 halt=panel.halt,
+                release=panel.release,
+                traces=wiring.traces or self.settings.concurrency,
                 remote=self._remote(name),
                 pipeline=Pipeline(
                     judges=panel.judges,
@@ -113,21 +116,23 @@ class App:
     async def run(self, name: str, request: Request, progress: Reporter, stop: asyncio.Event) -> RunResult:
         """Run one job now, unless another process is running it."""
         async with self.plan(name, dry_run=request.dry_run) as plan, contextlib.AsyncExitStack() as stack:
-            executor = self._executor()
+            executor = self._executor(plan)
             run = Run(plan, self.store, executor, request, progress, stop)
             if request.dry_run:
                 return await run.rehearse()
             hold = await stack.enter_async_context(self.store.hold(f"job:{name}"))
             if not hold.is_held:
                 return _skipped(self.store, name, hold.grant.holder)
-            watching = asyncio.create_task(_stop_when(hold.lost, stop))
-            stack.callback(watching.cancel)
+            for watching in (_stop_when(hold.lost, stop), _release_when(stop, plan)):
+                stack.callback(asyncio.create_task(watching).cancel)
             await purge(self.settings, self.store)
             return await run.execute()
 
-    def _executor(self) -> Executor:
+    def _executor(self, plan: Plan) -> Executor:
         if self.settings.executor == "local":
-            return LocalExecutor(concurrency=self.settings.concurrency)
+            return LocalExecutor(concurrency=plan.traces)
+        if self.settings.openai.transport == "batch":
+            raise SetupError("batches are collected by one process: set executor to local, or openai.transport to live")
         # The package is an extra.
         from enricher.executors.dask import DaskExecutor
 
@@ -168,7 +173,10 @@ async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken])
     """
     if shards.version != __version__:
         raise SetupError(f"a worker runs trace-enricher {__version__}, this run {shards.version}; install the same")
-    async with await App.open(with_secrets(shards.settings, os.environ)) as app, app.plan(shards.job) as plan:
+    async with (
+        await App.open(with_secrets(shards.settings, os.environ)) as app,
+        app.plan(shards.job, spender=run_id) as plan,
+    ):
         handler = handler_for(plan, app.store, run_id)
         waiting = {taken.ref.trace_id: taken for taken in page}
         executor = LocalExecutor(concurrency=app.settings.concurrency)
@@ -180,6 +188,11 @@ async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken])
             problem = f"{len(waiting)} traces could not be pulled and stay due: {error}"
             return Done(outcomes=tuple(outcomes), problem=problem)
         return Done(outcomes=tuple(outcomes))
+
+
+async def _release_when(stop: asyncio.Event, plan: Plan) -> None:
+    await stop.wait()
+    plan.release()
 
 
 async def _stop_when(lost: asyncio.Event, stop: asyncio.Event) -> None:
@@ -289,6 +302,7 @@ async def judge_file(
     """Judge the records of a file; return how many of them failed."""
     if output is not None and output.resolve() == source.resolve():
         raise SetupError(f"{output} is the input; name another file for the output")
+    logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
     guard(settings)
     redaction = rules_without_store(settings)
     lines = read_lines(source)

@@ -7,7 +7,7 @@ this is the one place where the house allows that.
 import gc
 import io
 import json
-import logging
+import os
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enricher import logs
 from enricher.commands.console import DONE, INCOMPLETE, OPERATOR, AsJson, ConfigFile, complain, end_with, print_json
 from enricher.commands.schedule import schedule
 from enricher.errors import EnricherError, SetupError
@@ -38,8 +39,7 @@ def main() -> None:
     """Run the command line; what the operator must mend is one sentence and exit code 2."""
     # Judging makes many small values and no cycles; collecting rarely saves a tenth of its time.
     gc.set_threshold(50_000, 20, 20)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    # httpx logs every request at INFO with its URL, which may hold trace ids.
+    logs.configure(level="warning")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What the terminal's encoding can't write must not end the command; in JSON it becomes a valid escape.
@@ -50,6 +50,17 @@ def main() -> None:
         sys.exit(complain(error, OPERATOR))
     except EnricherError as error:
         sys.exit(complain(error, INCOMPLETE))
+
+
+@cli.callback()
+def options(
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", help="text or json; as configured when not given.")
+    ] = None,
+) -> None:
+    """Options of all commands stand before the command."""
+    if log_format is not None:
+        os.environ["ENRICHER_LOGS"] = log_format  # where the config is read, the environment wins
 
 
 @cli.command()

@@ -8,6 +8,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from enricher.errors import SetupError, TryAgain
+from enricher.logs import about, describe
 from enricher.pipeline import Outcome, Pipeline, input_hash
 from enricher.seams import Connector
 from enricher.store import Evaluation, RefState, Settlement, Store, Taken
@@ -47,7 +48,10 @@ class Handler:
 
     async def handle(self, pulled: tuple[Taken, RawTrace | Rejection]) -> Outcome:
         """Judge and settle one trace; a bug on one trace costs the others nothing."""
-        taken, got = pulled
+        with about(run_id=self.run_id, trace_id=pulled[0].ref.trace_id):
+            return await self._handle(*pulled)
+
+    async def _handle(self, taken: Taken, got: RawTrace | Rejection) -> Outcome:
         if isinstance(got, Rejection):
             outcome = Outcome(ref=taken.ref, rejections=(got,))
         else:
@@ -57,7 +61,7 @@ class Handler:
                 raise
             except Exception as error:
                 log.exception("trace %s can't be handled", taken.ref.trace_id)
-                outcome = Outcome(ref=taken.ref, crash=f"{type(error).__name__}: {error}")
+                outcome = Outcome(ref=taken.ref, crash=describe(error))
         await self.store.settle(self._settlement(outcome, taken))
         return outcome
 

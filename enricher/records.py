@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from enricher.errors import EnricherError, SetupError
+from enricher.logs import describe
 from enricher.pipeline import examine
 from enricher.seams import Judge, SecondCheck
 from enricher.steps.redaction import NOTHING, RedactionRules, redact_item, redact_verdict
@@ -101,7 +102,7 @@ async def judge_record(
         raise
     except Exception as error:
         log.exception("line %d can't be judged", number)
-        return _refused(record.get("id"), "BUG", "bug", f"{type(error).__name__}: {error}")
+        return _refused(record.get("id"), "BUG", "bug", describe(error))
     return {"id": record.get("id"), **row(verdict)}
 
 

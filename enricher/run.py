@@ -14,11 +14,13 @@ from enricher.counting import Counts
 from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, TryAgain
 from enricher.handling import Handler, patiently
+from enricher.logs import about
 from enricher.pipeline import Judgement, Outcome, Pipeline
 from enricher.progress import Reporter
 from enricher.report import AgreementRate, Finding, RuleCount, RunReport
 from enricher.seams import Connector, Executor
 from enricher.settings import Job, Rule
+from enricher.steps.redaction import redact_ref
 from enricher.steps.rendering import names
 from enricher.store import RunState, Store, Taken, Watermark
 from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
@@ -41,6 +43,8 @@ class Plan:
     connector: Connector
     pipeline: Pipeline
     platform: str = ""  # kind of the connection; hints for it are taken in
+    release: Callable[[], None] = lambda: None  # called when the run is stopped: wait no more for what takes hours
+    traces: int = 32  # under way at a time
     halt: Callable[[], str | None] = lambda: None  # why no further trace should be begun: over budget, model down
     remote: "Remote | None" = None  # how workers of a cluster do it; None: it is done here
 
@@ -129,6 +133,10 @@ class Run:
         """
         window = {"window_start": self._request.start, "window_end": self._request.end or self._started}
         self._run_id = await self._store.start_run(self._plan.name, **window)
+        with about(run_id=self._run_id):
+            return await self._execute()
+
+    async def _execute(self) -> RunResult:
         self._handler = handler_for(self._plan, self._store, self._run_id)
         state, deliveries, reached = RunState.FAILED, Deliveries(), list[Watermark]()
         try:

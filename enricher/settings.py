@@ -336,6 +336,18 @@ class Fallback(Section):
     api_version: str | None = None
 
 
+class Batch(Section):
+    """How calls are collected into batch files."""
+
+    collect: Duration = timedelta(seconds=20)
+    poll: Duration = timedelta(seconds=30)
+    max_calls: int = Field(default=10_000, ge=1, le=50_000)
+    traces: int = Field(default=2000, ge=1)
+    live_after: Duration | None = None
+    tries: int = Field(default=3, ge=1)
+    price_factor: Share = 0.5
+
+
 class OpenAISettings(Section):
     """A model behind any OpenAI-compatible endpoint."""
 
@@ -356,6 +368,8 @@ class OpenAISettings(Section):
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
     fallbacks: tuple[Fallback, ...] = ()
+    transport: Literal["live", "batch"] = "live"
+    batch: Batch = Batch()
     seed: int | None = None
     price_in: float = Field(default=0.0, ge=0)
     price_cached: float | None = Field(default=None, ge=0)
@@ -446,6 +460,9 @@ class Settings(Section):
     executor: Literal["local", "dask"] = "local"
     dask: Dask = Dask()
     report_url: str | None = None
+    logs: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] | None = None
+    log_texts: bool = False
     local_only: bool = False
     privacy: Privacy = Privacy()
     serve: Serve = Serve()
@@ -610,6 +627,7 @@ def _known_keys() -> set[str]:
         Settings,
         OpenAISettings,
         Fallback,
+        Batch,
         ModelPrice,
         JobBudget,
         Serve,

@@ -80,7 +80,8 @@ def verdict_of(
 ) -> Verdict:
     """Put a verdict together from what was said."""
     if failure is not None:
-        _log.info("trace %s: %s: %s", item.trace_id, status, failure)
+        sizes = ", ".join(str(len(reply)) for reply in talk.replies) or "no"
+        _log.info("trace %s: %s: %s; replies of %s characters", item.trace_id, status, failure, sizes)
     return Verdict(
         trace_id=item.trace_id,
         span_id=item.annotate_span_id,

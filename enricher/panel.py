@@ -58,6 +58,11 @@ class Panel:
         """Say why no further trace should be begun: the budget is used up, or a model is not to be had."""
         return next((reason for chat in self.chats if (reason := chat.halt)), None)
 
+    def release(self) -> None:
+        """Stop waiting for what takes hours."""
+        for chat in self.chats:
+            chat.release()
+
     async def aclose(self) -> None:
         """Release all connections."""
         for judging in self.judges:
@@ -134,7 +139,7 @@ class _Maker:
                 chosen = chosen.model_copy(update=update)
             wiring = self.wiring
             self._chats[name] = (
-                Rehearsal(chosen)
+                Rehearsal(chosen, price_factor=wiring.price_factor)
                 if wiring.is_rehearsal
                 else Chat(chosen, spending=wiring.spending, carrier=wiring.carrier(chosen))
             )

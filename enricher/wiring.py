@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from enricher.errors import SetupError
+from enricher.judges.batch import Batcher, BatchOptions
 from enricher.judges.budget import RunLedger, Spending
 from enricher.judges.chat import ChatOptions
-from enricher.judges.endpoint import Carrier
+from enricher.judges.endpoint import Address, Carrier
 from enricher.judges.prices import Prices
 from enricher.settings import Settings
 from enricher.store import Store
-from enricher.store.traffic import Caps, StoreLedger
+from enricher.store.traffic import Caps, StoreBatchBook, StoreLedger, keepsake
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +20,8 @@ class Wiring:
 
     spending: Spending | None = None
     is_rehearsal: bool = False  # nobody is asked; what it would cost is counted
+    price_factor: float = 1.0  # of list prices
+    traces: int | None = None  # under way at a time; None: as many as usual
     salt: bytes | None = None  # what the tags of prompts are derived from; None: another for each run
     carrier: Callable[[ChatOptions], Carrier | None] = lambda options: None
 
@@ -28,8 +31,10 @@ class Wiring:
             await self.spending.aclose()
 
 
-async def wire(settings: Settings, name: str, store: Store) -> Wiring:
-    """Prepare the model clients of a job.
+async def wire(
+    settings: Settings, name: str, store: Store, *, dry_run: bool = False, spender: str | None = None
+) -> Wiring:
+    """Prepare the model clients of a job; several processes that work on one run name it as the spender.
 
     Raises:
         SetupError: there is a cap on money, but the model has no price.
@@ -37,16 +42,28 @@ async def wire(settings: Settings, name: str, store: Store) -> Wiring:
     job = settings.jobs[name]
     if all((choice.engine or settings.engine) == "local" for choice in job.judges):
         return Wiring()
+    batch = settings.openai.batch
+    is_batched = settings.openai.transport == "batch"
+    if dry_run:
+        return Wiring(is_rehearsal=True, price_factor=batch.price_factor if is_batched else 1.0)
     caps = Caps(
         per_run=settings.budget.per_run,
         per_day=settings.budget.per_day,
         job_per_run=job.budget.per_run,
         job_per_day=job.budget.per_day,
     )
-    if not caps:
-        return Wiring()
-    _require_price(settings)
-    return Wiring(spending=Spending(StoreLedger(store, name, caps)))
+    if caps:
+        _require_price(settings)
+    spending = Spending(StoreLedger(store, name, caps, run=spender)) if caps else None
+    if not is_batched:
+        return Wiring(spending=spending)
+    return Wiring(
+        spending=spending,
+        # The same in every run: a question after a crash must be, to the letter, the one that was handed in.
+        salt=await keepsake(store, "fence"),
+        carrier=lambda options: _batcher(settings, options, store),
+        traces=batch.traces,
+    )
 
 
 def wire_records(settings: Settings, store: Store | None) -> Wiring:
@@ -58,6 +75,22 @@ def wire_records(settings: Settings, store: Store | None) -> Wiring:
     if store is not None:
         return Wiring(spending=Spending(StoreLedger(store, "", Caps(per_run=budget.per_run, per_day=budget.per_day))))
     return Wiring(spending=Spending(RunLedger(budget.per_run or 0.0)))
+
+
+def _batcher(settings: Settings, options: ChatOptions, store: Store) -> Batcher:
+    batch = settings.openai.batch
+    place = Address(base_url=options.base_url, model=options.model).place
+    return Batcher(
+        StoreBatchBook(store, f"{place} {options.model}"),
+        BatchOptions(
+            collect_s=batch.collect.total_seconds(),
+            most_calls=batch.max_calls,
+            poll_s=batch.poll.total_seconds(),
+            live_after_s=batch.live_after.total_seconds() if batch.live_after is not None else None,
+            tries=batch.tries,
+            price_factor=batch.price_factor,
+        ),
+    )
 
 
 def prices_of(settings: Settings, model: str) -> Prices:

@@ -167,6 +167,11 @@ class Chat:
         usage = outcome.usage.model_copy(update={"calls": question.calls, "latency_s": self._clock() - started})
         return replace(outcome, usage=usage)
 
+    def release(self) -> None:
+        """Stop waiting for what takes hours; it can be taken up again."""
+        if self._carrier is not None:
+            self._carrier.release()
+
     async def aclose(self) -> None:
         """Close all connections."""
         if self._carrier is not None:
@@ -223,7 +228,7 @@ class Chat:
             return outcome
         except Down as error:
             question.calls -= 1
-            if self._has_other():
+            if self._carrier is None and self._has_other():
                 return _Again(str(error), is_free=True)
             return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=f"the model gave no answer: {error}")
         except Unreached as error:

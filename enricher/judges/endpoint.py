@@ -190,6 +190,10 @@ class Carrier(Protocol):
         """Bring the answer to a body that is in the endpoint's words, or raise Unreached."""
         ...
 
+    def release(self) -> None:
+        """Let go of all who wait."""
+        ...
+
     async def aclose(self) -> None:
         """End what is under way; it can be taken up again."""
         ...

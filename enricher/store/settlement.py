@@ -10,8 +10,18 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
 from enricher.store.forgetting import forgotten_among
-from enricher.store.records import Evaluation, EvaluationKey, ReviewState, Settlement, digest, item_id
-from enricher.store.schema import evaluations, items, opinions, outbox, raw_replies, refs, rejections, review_items
+from enricher.store.records import Evaluation, EvaluationKey, RefState, ReviewState, Settlement, digest, item_id
+from enricher.store.schema import (
+    batch_lines,
+    evaluations,
+    items,
+    opinions,
+    outbox,
+    raw_replies,
+    refs,
+    rejections,
+    review_items,
+)
 from enricher.store.upsert import insert_into
 from enricher.trace import Item
 from enricher.verdict import Annotation, DeliveryState, Verdict
@@ -55,6 +65,7 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
             recorded[id(entry.settlement)] = recorded.get(id(entry.settlement), 0) + 1
     _record_rejections(connection, settlements)
     _move_refs(connection, settlements)
+    _drop_answers(connection, settlements)
     return [recorded.get(id(settlement), 0) for settlement, _ in given]
 
 
@@ -310,6 +321,14 @@ def _move_refs(connection: Connection, settlements: Sequence[tuple[Settlement, d
         refs.c.trace_id == bindparam("its_trace"),
     )
     connection.execute(statement, rows)
+
+
+def _drop_answers(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> None:
+    """Forget what batches brought for traces that are done; until then a crash meets the answers again."""
+    done = [s.ref.trace_id for s, _ in settlements if s.state in (RefState.DONE, RefState.REJECTED)]
+    if done:
+        answered = batch_lines.c.trace_id.in_(done) & batch_lines.c.batch_id.is_(None)
+        connection.execute(delete(batch_lines).where(answered))
 
 
 def _json(value: BaseModel, exclude: set[str] | None = None) -> str:

@@ -45,11 +45,12 @@ class Caps:
 class StoreLedger:
     """A ledger that all processes share. What is reserved counts as spent until it is given back."""
 
-    def __init__(self, store: Store, job: str, caps: Caps) -> None:
+    def __init__(self, store: Store, job: str, caps: Caps, *, run: str | None = None) -> None:
         self._store = store
         self._job = job
         self._caps = caps
-        self._spender = token_hex(8)
+        self._run = run or token_hex(8)
+        self._spender = f"{self._run}/{token_hex(8)}"  # one of those that work on the run
         self._reserved: dict[str, float] = {}  # by day
 
     async def reserve(self, least: float, most: float) -> Grant:
@@ -78,7 +79,7 @@ class StoreLedger:
             # Two processes must not both take what is left. SQLite lets only one of them write.
             connection.execute(text("LOCK TABLE spending IN EXCLUSIVE MODE"))
         day, job, caps = _day(now), spending.c.job == self._job, self._caps
-        of_run, of_day = spending.c.spender == self._spender, spending.c.day == day
+        of_run, of_day = spending.c.spender.startswith(f"{self._run}/", autoescape=True), spending.c.day == day
         rooms = [
             (_room(connection, caps.per_run, of_run), caps.per_run, "a run (budget.per_run)"),
             (_room(connection, caps.job_per_run, of_run), caps.job_per_run, f"a run (jobs.{self._job}.budget.per_run)"),

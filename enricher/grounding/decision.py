@@ -42,7 +42,7 @@ _DIFFERENCE_CUE = re.compile(
 _DIFFERENCE_WORDS = word_set("difference than increase decrease by save saves cheaper left")
 # "I don't know the fee, but ...": what the writer says of himself is not held against the documents.
 _ADMISSION = re.compile(
-    r"^\W*(?:i|we)\s+(?:do\s+not|don['’]?t|can(?:no|['’])?t|could\s+not|couldn['’]?t|am\s+not|['’]m\s+not|am\s+unable)\b",
+    r"\W*(?:i|we)\s+(?:do\s+not|don['’]?t|can(?:no|['’])?t|could\s+not|couldn['’]?t|am\s+not|['’]m\s+not|am\s+unable)\b",
     re.I,
 )
 _BE = word_set("is are was were be been being ist sind war wird werden wurde wurden est sont es son è sono")
@@ -95,7 +95,7 @@ def _search_keys(claim: Reading) -> dict[str, float]:
 
 def _units(claim: Reading) -> list[Clause]:
     """Return the clauses that can be judged by themselves; asides of light words belong to the whole."""
-    told = [c for c in claim.clauses if not _ADMISSION.search(c.text)] or claim.clauses
+    told = [c for c in claim.clauses if not _ADMISSION.match(c.text)] or claim.clauses
     units = [c for c in told if c.quantities or any(w >= FULL / 2 for w in c.keys.values())]
     return units or list(told)
 
@@ -176,7 +176,7 @@ def _refuting(best: Alignment, alignments: list[Alignment], evidence: Evidence) 
 
 
 def _accept_derived(alignment: Alignment, clause: Clause, derived: Mapping[int, int]) -> None:
-    if not any(id(q) in derived for q in clause.quantities):
+    if not derived or not any(id(q) in derived for q in clause.quantities):
         return
     alignment.open_values = [q for q in alignment.open_values if id(q) not in derived]
     alignment.clashes = [c for c in alignment.clashes if c.trouble is not Trouble.CONTRADICTED]
@@ -185,6 +185,8 @@ def _accept_derived(alignment: Alignment, clause: Clause, derived: Mapping[int, 
 
 def _look_elsewhere(weighed: _Weighed, alignments: list[Alignment], evidence: Evidence) -> None:
     """Let other sentences that are tied to the first one supply what it lacks."""
+    if not (weighed.missing or weighed.open_values):
+        return
     first = evidence.sources[weighed.places[0]]
     for other in sorted(alignments, key=lambda a: -a.rank):
         if (
@@ -390,6 +392,8 @@ def _combine(
 
 def _lacks_value(part: _Weighed, evidence: Evidence) -> bool:
     """Tell whether a value has no support: however well the words fit, the statement is then not the documents'."""
+    if not part.open_values:
+        return False
     speaks_of_all = any(evidence.sources[p].reading.marks.extent is Extent.ALL for p in part.places)
     return any(
         not q.is_weak and q.dimension != "ordinal" and not (speaks_of_all and q.dimension.startswith("label"))

@@ -116,6 +116,8 @@ def _lacks_object(tokens: Sequence[Token], pivot: int) -> bool:
 
 
 def _is_passive(tokens: Sequence[Token], pivot: int) -> bool:
+    if not any([t.word in _BY for t in tokens]):
+        return False
     return any(t.word in _BY for t in tokens[pivot + 1 : pivot + 3]) or (
         any(t.word in _BE for t in tokens[max(0, pivot - 3) : pivot]) and any(t.word in _BY for t in tokens[pivot:])
     )

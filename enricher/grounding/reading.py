@@ -24,6 +24,7 @@ _LANGUAGE_WORDS = {
     "nl": "het een van en is niet op te dat voor met zijn aan de worden naar ook bij",
 }
 _LANGUAGE_SETS = {code: frozenset(fold(word) for word in words.split()) for code, words in _LANGUAGE_WORDS.items()}
+_TELLING = frozenset().union(*_LANGUAGE_SETS.values())
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u4e00-\u9fff]")),
@@ -130,7 +131,7 @@ class Reading:
         """Return the offsets of the words that are part of a value."""
         if not self.quantities:
             return frozenset()
-        return frozenset(t.start for t in self.tokens if any(q.start <= t.start < q.end for q in self.quantities))
+        return frozenset([t.start for q in self.quantities for t in self.tokens if q.start <= t.start < q.end])
 
     @lazy
     def clauses(self) -> tuple[Clause, ...]:
@@ -192,8 +193,9 @@ def guess_language(text: str, words: AbstractSet[str]) -> str | None:
             if script.search(text) and len(script.findall(text)) * 3 > sum(c.isalpha() for c in text):
                 return code
     best, most = None, 0
+    telling = words & _TELLING
     for code, known in _LANGUAGE_SETS.items():
-        score = len(words & known)
+        score = len(telling & known)
         if score > most:  # of equal ones the language listed first
             best, most = code, score
     return best

@@ -47,7 +47,7 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
         return False
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
-    head = [t for t in reading.tokens if t.end <= stop and t.weight and not any(c.isdigit() for c in t.word)]
+    head = [t for t in reading.tokens if t.end <= stop and t.weight and not _has_digit(t.word)]
     is_title = len(head) > 1 and sum(t.is_name for t in head) >= _TITLE_SHARE * len(head)
     if not is_title and not (_YEAR.search(text) and any(is_period(quantity) for quantity in reading.quantities)):
         return False
@@ -55,6 +55,10 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
         return False
     opening = read(text[:stop])
     return is_title or not opening.tokens or not opening.whole.marks.is_past
+
+
+def _has_digit(word: str) -> bool:
+    return not word.isalpha() and any(c.isdigit() for c in word)
 
 
 def is_clause(reading: Reading) -> bool:

@@ -17,6 +17,9 @@ Params = Mapping[str, Any] | Sequence[tuple[str, Any]]
 _DEAD_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
+_CREDENTIALS = ("authorization", "x-api-key", "api-key", "cookie")
+
+
 class Declined(BadReply):
     """The platform understood and refused this request (4xx other than credentials and limits)."""
 
@@ -164,7 +167,15 @@ def _detail(response: httpx.Response) -> str:
     except ValueError:
         body = response.text if "html" not in response.headers.get("content-type", "") else ""
     text = str(body.get("detail", body)) if isinstance(body, dict) else str(body)
-    return " ".join(text.split())[:2000]
+    return " ".join(_without_keys(text, response.request.headers).split())[:2000]
+
+
+def _without_keys(text: str, headers: httpx.Headers) -> str:
+    """Take out the credentials that were sent, in case the other side repeats them."""
+    for name in _CREDENTIALS:
+        key = headers.get(name, "").removeprefix("Bearer ")
+        text = text.replace(key, "***") if key else text
+    return text
 
 
 def _pairs(params: Params | None) -> list[tuple[str, Any]] | None:

@@ -321,7 +321,8 @@ class LangSmithApi:
         headers = {
             name: told.headers[name] for name in ("retry-after", "content-type", "location") if name in told.headers
         }
-        request = httpx.Request(told.request.method, str(told.request.url))
+        # With the headers, because what they hold is taken out of what the other side says.
+        request = httpx.Request(told.request.method, str(told.request.url), headers=list(told.request.headers.items()))
         named = error_for(
             httpx.Response(told.status_code, headers=headers, content=told.content, request=request), self.base_url
         )

@@ -17,6 +17,7 @@ import typer
 
 from enricher import logs
 from enricher.commands.console import DONE, INCOMPLETE, OPERATOR, AsJson, ConfigFile, complain, end_with, print_json
+from enricher.commands.privacy import forget, purge
 from enricher.commands.schedule import schedule
 from enricher.errors import EnricherError, SetupError
 
@@ -264,6 +265,8 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
 
 cli.command()(schedule)
+cli.command()(forget)
+cli.command()(purge)
 
 
 @cli.command()

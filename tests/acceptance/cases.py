@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 _FOLDER = Path(__file__).parents[1] / "cases"
-_KINDS = {"CO": "cost", "CN": "concurrency", "CU": "config-UX", "RP": "reporting", "SC": "scheduling"}
+_KINDS = {"CO": "cost", "CN": "concurrency", "CU": "config-UX", "PR": "privacy", "RP": "reporting", "SC": "scheduling"}
 
 
 def case(name: str) -> dict[str, Any]:

@@ -161,9 +161,9 @@ def _flags(scope: Scope, question: Part | None, answer: Part | None, has_history
     reason = final.finish_reason if final else None
     alternatives = [m for m in final.replies if m.texts] if final else []
     conditions = {
-        "not_rag": answer is None and not scope.models and not scope.of_kind(*_STEPS),
+        "not_rag": answer is None and not scope.models and not scope.of_kind(*_STEPS) and not _is_emptied(scope),
         "error": answer is None and any(n.span.status == "ERROR" for n in (*scope.models, *filter(None, [scope.root]))),
-        "content_not_captured": answer is None and _is_silent(scope),
+        "content_not_captured": answer is None and (_is_silent(scope) or _is_emptied(scope)),
         "no_question": question is None,
         "agent": any(n.is_evidence_tool for n in scope.nodes) or any(m.calls for n in scope.models for m in n.replies),
         "multi_turn": has_history,
@@ -186,6 +186,11 @@ def _is_silent(scope: Scope) -> bool:
     if scope.models:  # some tracers keep the messages and leave their contents out
         return not any(m.texts or m.results or m.calls for n in scope.models for m in (*n.prompt, *n.replies))
     return all(n.input is None and n.output is None for n in scope.nodes) and any(n.is_run for n in scope.nodes)
+
+
+def _is_emptied(scope: Scope) -> bool:
+    """Tell whether a native tracer was told to hide what went in and what came out: it records empty objects then."""
+    return scope.root is not None and scope.root.span.inputs == {} and scope.root.span.outputs == {}
 
 
 def _is_refusal(answer: Part | None) -> bool:

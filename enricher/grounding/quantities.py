@@ -167,7 +167,8 @@ def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list
         quantity = read_value(text, start, end, (numeral.value,), 0.0)
         if quantity.unit is None and numeral.value <= 1:
             continue
-        found.append(replace(quantity, is_weak=numeral.is_ambiguous and quantity.unit is None))
+        is_weak = numeral.is_ambiguous and quantity.unit is None
+        found.append(replace(quantity, is_weak=True) if is_weak else quantity)
     return found
 
 

@@ -38,6 +38,7 @@ class Source(NamedTuple):
 _TERMINAL = tuple(".!?…。！？।؟:;\"'”’»)|")
 _LANGUAGE_SAMPLE = 12  # sentences that tell the language of the documents
 _NEIGHBOUR_CREDIT = 0.8  # a word in the sentence before counts almost as much: it may be the subject
+_MOST_WANTED = 8  # sentences that share most with a claim
 _PREFIX = 5  # letters that two forms of a word must share at least
 _NOTHING: frozenset[str] = frozenset()
 _SHARED_PART = 0.7  # of the longer form
@@ -66,6 +67,7 @@ class Evidence:
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
         self._prefixes: dict[str, list[str]] = {}
+        self._ranked: dict[tuple[tuple[str, float], ...], list[int]] = {}
         self._pools: dict[int, dict[str, float]] = {}
         # The keys in the documents that look like other forms of a key's word, and those that say its opposite: asked
         # for all the time, so that a function in Python would tell; and without a way back to the evidence, which
@@ -168,7 +170,14 @@ class Evidence:
         return pool
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
-        """Return the places of the sentences that share most with the keys, best first."""
+        """Return the places of the sentences that share most with the keys, best first; at most eight are ever known."""
+        asked = tuple(keys.items())
+        ranked = self._ranked.get(asked)
+        if ranked is None:
+            ranked = self._ranked[asked] = self._rank(keys)
+        return ranked[:limit]
+
+    def _rank(self, keys: Mapping[str, float]) -> list[int]:
         index, rarity = self._index, self.rarity
         scores: dict[int, float] = {}
         for key, weight in keys.items():
@@ -182,7 +191,7 @@ class Evidence:
             gain = weight * rarity[key]
             for place in places:
                 scores[place] = scores.get(place, 0.0) + gain
-        return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]  # of equal ones the first
+        return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:_MOST_WANTED]  # of equal ones the first
 
 
 def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]], key: str) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ class House:
         self.model = model
         self.platform = MemoryConnector()
         self.now = START + timedelta(hours=1)
+        self.stop = asyncio.Event()
         store.clock = lambda: self.now
         model.default = lambda request: Say(oracle.answer(request.prompt), usage=USAGE)
 
@@ -54,7 +55,7 @@ class House:
             }
         )
         app = App(settings=settings, store=self.store, connectors={"memory": self.platform})
-        return (await app.run(name, request, Silent(), asyncio.Event())).report
+        return (await app.run(name, request, Silent(), self.stop)).report
 
     @property
     def calls(self) -> int:

@@ -76,6 +76,7 @@ class Batcher:
         self._handing: dict[str, list[_Waiting]] = {}  # batches that are not with the server yet
         self._submitted: set[str] = set()  # keys that this process pays for
         self._read: list[str] = []  # keys of plain records, which no settlement drops
+        self._tried: set[str] = set()
         self._cancelled: set[str] = set()
         self._added = 0.0
         self._failures = 0
@@ -182,7 +183,7 @@ class Batcher:
                     if now - polled >= self._options.poll_s or polled == float("-inf"):
                         polled = now
                         await self._look_after()
-                self._failures = 0
+                    self._failures = 0
             except Unreached as error:
                 self._stumble(str(error))
             except Exception as error:
@@ -242,10 +243,13 @@ class Batcher:
         """Bring one batch to the server, going on where an earlier attempt failed."""
         lines = b"".join(waiting.line + b"\n" for waiting in self._handing[batch_id])
         api = self._server()
-        input_file = await api.find_file(batch_id) if self._failures else None
+        # What failed before may have arrived all the same.
+        is_new = batch_id not in self._tried
+        self._tried.add(batch_id)
+        input_file = None if is_new else await api.find_file(batch_id)
         input_file = input_file or await api.upload(batch_id, lines)
         await self._book.advance(batch_id, BatchState.UPLOADED, input_file=input_file)
-        await self._create(batch_id, input_file, is_new=not self._failures)
+        await self._create(batch_id, input_file, is_new=is_new)
         self._handing.pop(batch_id, None)
 
     async def _create(self, batch_id: str, input_file: str, *, is_new: bool) -> None:

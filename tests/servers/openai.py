@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.servers import oracle
+from tests.servers.batches import Desk
 
 _PARAMETERS = frozenset(
     re.findall(
@@ -73,6 +74,9 @@ class Request:
     headers: dict[str, str]
     body: dict[str, Any]
     answered: Answer | None = None
+    method: str = "POST"
+    target: str = ""  # path and query
+    raw: bytes = b""
 
     @property
     def prompt(self) -> str:
@@ -105,6 +109,7 @@ class OpenAIServer:
         self.in_flight = 0
         self.most_in_flight = 0
         self.default: Callable[[Request], Answer] = lambda request: Say(oracle.answer(request.prompt))
+        self.desk = Desk(answer=self._batched)
         self.url = ""
         self._script: list[tuple[Matcher, list[Answer]]] = []
         self._prompts: list[str] = []
@@ -134,6 +139,12 @@ class OpenAIServer:
         self._tasks.add(task)
         try:
             while request := await _receive(reader):
+                if (found := self.desk.handle(request.method, request.target, request.raw)) is not None:
+                    if not found[0]:
+                        writer.transport.abort()
+                        break
+                    await _send(writer, found[0], found[1], {})
+                    continue
                 self.requests.append(request)
                 self.in_flight += 1
                 self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -165,8 +176,18 @@ class OpenAIServer:
             writer.transport.abort()
             return False
         assert not isinstance(answer, str)
-        await _send(writer, *self._encoded(request, answer))
+        status, body, headers = self._encoded(request, answer)
+        await _send(writer, status, body.encode("utf-8", "surrogatepass"), headers)
         return True
+
+    def _batched(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """Answer one line of a batch as a call would be answered."""
+        headers = {"authorization": f"Bearer {self.api_key}"}
+        request = Request("/v1/chat/completions", headers, body)
+        answer = self._misfit(request) or self._scripted(request) or self.default(request)
+        assert not isinstance(answer, str)
+        status, text, _ = self._encoded(request, answer)
+        return status, json.loads(text)
 
     def _scripted(self, request: Request) -> Answer | None:
         for when, answers in self._script:
@@ -308,11 +329,13 @@ async def _receive(reader: asyncio.StreamReader) -> Request | None:
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {key.strip().lower(): value.strip() for key, _, value in (line.partition(":") for line in lines if line)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(first.split(" ")[1].split("?")[0], headers, json.loads(body) if body else {})
+    method, target, _ = first.split(" ", 2)
+    is_json = "json" in headers.get("content-type", "application/json")
+    parsed = json.loads(body) if body and is_json else {}
+    return Request(target.split("?")[0], headers, parsed, method=method, target=target, raw=body)
 
 
-async def _send(writer: asyncio.StreamWriter, status: int, body: str, headers: dict[str, str]) -> None:
-    data = body.encode("utf-8", "surrogatepass")
+async def _send(writer: asyncio.StreamWriter, status: int, data: bytes, headers: dict[str, str]) -> None:
     extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\nContent-Type: application/json\r\n{extra}"
     writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data)

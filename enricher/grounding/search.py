@@ -170,7 +170,7 @@ class Evidence:
         return pool
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
-        """Return the places of the sentences that share most with the keys, best first; at most eight are ever known."""
+        """Return the places of the sentences that share most with the keys, best first; never more than eight."""
         asked = tuple(keys.items())
         ranked = self._ranked.get(asked)
         if ranked is None:

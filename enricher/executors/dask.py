@@ -10,6 +10,7 @@ from enricher.errors import SetupError, TryAgain
 
 try:
     from distributed import Client
+    from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 except ModuleNotFoundError as missing:
     raise SetupError("executor: dask needs the package; install trace-enricher[dask]") from missing
@@ -56,7 +57,9 @@ class DaskExecutor:
                     future = client.submit(_run, work, value, pure=False)
                     under_way[asyncio.ensure_future(self._result(client, future))] = future
                 if not under_way:
-                    return
+                    if exhausted:
+                        return
+                    raise TryAgain(f"the Dask scheduler at {self._address} is gone")
                 done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     del under_way[task]
@@ -81,10 +84,7 @@ class DaskExecutor:
             return result
         except KilledWorker as error:
             raise TryAgain(f"workers die on the same page of traces: {error}") from error
-        except asyncio.CancelledError as error:
-            # A future whose scheduler went away says that it was cancelled, and so does one that we cancel.
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
+        except FutureCancelledError as error:
             raise TryAgain(f"the Dask scheduler at {self._address} has lost the work") from error
         finally:
             watching.cancel()
@@ -108,5 +108,8 @@ async def _awaited(call: Callable[[], Awaitable[R]]) -> R:
 
 
 async def _room(client: Any) -> int:
-    threads: int = sum((await client.nthreads()).values())
+    try:
+        threads: int = sum((await client.nthreads()).values())
+    except OSError:
+        return 0  # the scheduler is away: nothing more is sent, and those who wait will notice
     return max(_LEAST_UNDER_WAY, _PER_THREAD * threads)

@@ -14,10 +14,11 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection, Engine, select
 
 from enricher.errors import EnricherError, TryAgain
-from enricher.store import alarms, forgetting, history, intake, leases, outbox, schedules, settlement
+from enricher.store import alarms, forgetting, gauges, history, intake, leases, outbox, schedules, settlement
 from enricher.store.agreement import Agreement, agreement
 from enricher.store.alarms import Alarm
 from enricher.store.engine import connect, parse_url, patiently, plain_errors
+from enricher.store.gauges import FinishedRun, Queues
 from enricher.store.migrate import bring_up_to_date
 from enricher.store.owner import this_process
 from enricher.store.records import (
@@ -354,6 +355,22 @@ class Store:
         count = await self._writer.write(lambda c: forgetting.forget(c, trace_id, self.clock()))
         await self._overwrite_deleted()
         return count
+
+    # figures
+
+    async def finished_runs(
+        self, job: str | None = None, *, since: datetime | None = None, limit: int | None = None
+    ) -> list[FinishedRun]:
+        """Return runs that have ended, with what they counted and without their reports, newest first."""
+        return await self._read(lambda c: gauges.finished_runs(c, job, since, limit))
+
+    async def queues(self) -> Queues:
+        """Count what waits."""
+        return await self._read(gauges.queues)
+
+    async def delivery_lags(self, run_id: str) -> list[float]:
+        """Return how many seconds confirmed write-backs of a run took."""
+        return await self._read(lambda c: gauges.delivery_lags(c, run_id))
 
     # alerts
 

@@ -38,8 +38,10 @@ from enricher.settings import Connection, FilesConnection, LangSmithConnection, 
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import redact
+from enricher.steps.transfer import transfer
 from enricher.steps.validation import validate
 from enricher.store import EvaluationKey, Store, Story, Taken
+from enricher.store.sharing import same_input
 from enricher.trace import Extraction, Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
 from enricher.wiring import Wiring, wire, wire_records
@@ -254,7 +256,12 @@ def _connector(name: str, section: Connection) -> Connector:
 def _recall(store: Store) -> Recall:
     async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
         key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
-        return await store.known_evaluation(key)
+        known = await store.known_evaluation(key)
+        if known is not None or provenance.engine != "openai":
+            return known
+        # A model's verdict is paid for once, whichever trace it was reached on.
+        others = await same_input(store, provenance.version, key.input_hash)
+        return next((carried for verdict, old in others if (carried := transfer(verdict, old, item))), None)
 
     return recall
 

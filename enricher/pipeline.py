@@ -106,7 +106,7 @@ class Pipeline:
             judge = judging.judge
             if judge.provenance.engine != "openai" or not judging.is_due(item, ref, self.policy.risk_level, ()):
                 continue
-            if await self.recall(ref, item, judge.provenance) is None:
+            if await self.recall(ref, item, self._provenance(judge.provenance)) is None:
                 total += (await judge.judge(item)).usage
         return total
 

@@ -236,6 +236,21 @@ async def test_the_same_input_under_the_same_version_is_not_judged_again(house):
     assert house.calls - before == 2  # no cache hit after the prompt changed
 
 
+async def test_two_traces_with_the_same_input_share_a_verdict_with_ids_of_their_own(house):
+    house.platform.add("t1", answer="The notice period is 7 days.")
+    await house.run(openai=PRICES)
+    house.platform.add("t2", answer="The notice period is 7 days.")
+    house.platform.add("t3", answer="The notice period is 8 days.")
+    report = await house.run(openai=PRICES, trace_ids=("t2", "t3"))
+    assert (house.calls, report.scored, report.cost) == (2, 2, pytest.approx(0.02))
+    written = house.platform.named("context_diff")
+    assert written["t2"].span_id == "t2-root"
+    assert written["t1"].score == written["t2"].score
+    assert "t1-" not in written["t2"].model_dump_json()
+    other = await house.run(trace_ids=("t2",), job={"additional_constraints": "Dates count."})
+    assert (house.calls, other.scored) == (3, 1)
+
+
 async def test_a_deadline_for_a_trace_bounds_all_its_calls(house):
     house.fill(1)
     house.model.latency_s = 5

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
-from enricher.trace import Item, RawTrace, Rejection, TraceQuery, TraceRef
+from enricher.trace import Item, Pair, RawTrace, Rejection, TraceQuery, TraceRef
 from enricher.verdict import Annotation, Delivery, Provenance, Verdict
 
 T = TypeVar("T")
@@ -78,10 +78,32 @@ class Judge(Protocol):
 
 
 @runtime_checkable
+class PairJudge(Protocol):
+    """Something that says which of two answers from the same context is better. It raises as a Judge does."""
+
+    provenance: Provenance
+
+    async def judge_pair(self, pair: Pair) -> Verdict:
+        """Compare the answers of the pair; all texts are already cut into sentences."""
+        ...
+
+    def is_enough(self, pair: Pair, verdict: Verdict) -> bool:
+        """Tell whether a verdict of this judge version, given earlier, says all that this judge would find out."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+@runtime_checkable
 class SecondCheck(Protocol):
     """Looks again, independently, at every finding of a model's verdict; nothing is authoritative alone."""
 
-    name: str  # versions of what checks; part of what a verdict rests on
+    @property
+    def name(self) -> str:
+        """Name the versions of what checks; part of what a verdict rests on."""
+        ...
 
     async def check(self, verdict: Verdict, item: Item) -> Verdict:
         """Return the verdict with an opinion and a certainty on each finding; a check that fails leaves none."""

@@ -196,6 +196,15 @@ class Item:
         return f"{self.trace_id}:{self.annotate_span_id}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """Two answers to one question, generated from the same documents: what a pairwise judge compares."""
+
+    id: str  # the same whenever these two are compared; decides the order in which a model sees them
+    a: Item  # champion
+    b: Item  # challenger
+
+
 class RejectReason(StrEnum):
     """Why a trace is not judged. A rejected trace is never "unfaithful"."""
 

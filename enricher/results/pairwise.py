@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, Self, cast
 
-from enricher.results.evidence import Citation, Judged, Noun, Part, Standing
+from enricher.results.evidence import Certainty, Citation, Judged, Noun, Part, Standing, shortened
 
 Side = Literal["A", "B"]
 
@@ -59,6 +59,11 @@ class Hallucination(Part):
         """Return how it stands to the documents."""
         return self.reported_standing
 
+    @property
+    def counts(self) -> bool:
+        """Tell whether it is held against the answer: the engine found it itself, or sees it too."""
+        return self.certainty in (None, Certainty.CONFIRMED)
+
 
 class CitationError(Noun):
     """A wrong or missing citation of one answer."""
@@ -110,4 +115,33 @@ class PairwiseResult(Judged):
 
     def with_parts(self, parts: Sequence[Part]) -> Self:
         """Return the result with these flags."""
-        return self.model_copy(update={"hallucinations": cast(tuple[Hallucination, ...], tuple(parts))})
+        changed = self.model_copy(update={"hallucinations": cast(tuple[Hallucination, ...], tuple(parts))})
+        return changed.model_copy(update={"summary": preference_summary(changed)})
+
+    def held_against(self, side: Side) -> tuple[Hallucination, ...]:
+        """Return the flags that count against one answer, the worst first."""
+        order = list(Severity)
+        found = [flag for flag in self.hallucinations if flag.answer == side and flag.counts]
+        return tuple(sorted(found, key=lambda flag: order.index(flag.severity)))
+
+
+def other(side: Side) -> Side:
+    """Return the other answer."""
+    return "B" if side == "A" else "A"
+
+
+def preference_summary(result: PairwiseResult) -> str:
+    """Say in one plain sentence which answer is better, and why."""
+    if result.has_position_bias:
+        return "The two orders disagree, so that neither answer counts as better."
+    if result.preferred is Preference.TIE:
+        reason = next((d.justification for d in result.dimensions if d.justification), "")
+        return "Neither answer is better." + (f" {shortened(reason)}" if reason else "")
+    winner: Side = "A" if result.preferred is Preference.A else "B"
+    loser = other(winner)
+    won = [d for d in result.dimensions if d.winner is result.preferred]
+    said = f"Answer {winner} is better" + (f" in {', '.join(d.name.replace('_', ' ') for d in won)}" if won else "")
+    if flags := result.held_against(loser):
+        return f"{said}: answer {loser} says '{shortened(flags[0].claim)}', which the documents do not bear out."
+    reason = next((d.justification for d in won if d.justification), "")
+    return f"{said}: {shortened(reason)}" if reason else f"{said}."

@@ -8,7 +8,9 @@ from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
+from enricher.judges.faithfulness import ModelFaithfulnessJudge
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
 from enricher.judges.rehearsal import Rehearsal
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
@@ -22,9 +24,13 @@ from enricher.wiring import Wiring, prices_of
 # One line a judge: how it is made on a model, and how on the embedded engine.
 _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
     "diff": lambda chat, prompt, choice, salt: ModelDiffJudge(chat, prompt, salt=salt),
+    "faithfulness": lambda chat, prompt, choice, salt: ModelFaithfulnessJudge(
+        chat, prompt, focus=choice.focus, salt=salt
+    ),
 }
 _LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
     "diff": lambda job, choice: LocalDiffJudge(),
+    "faithfulness": lambda job, choice: LocalFaithfulnessJudge(focus=choice.focus),
 }
 # When a judge runs if the config does not say.
 _USUALLY = {"consistency": ("two_documents",)}
@@ -109,8 +115,12 @@ class _Maker:
         on_model = any((choice.engine or self._settings.engine) != "local" for choice in self._job.judges)
         if not wanted.by or not on_model:
             return None
+        assessor = None
+        if "model" in wanted.by:
+            assessor = ModelFaithfulnessJudge(self.chat(wanted.model), self.prompt(wanted.prompt), salt=self._salt)
         return Checks(
             has_engine="local" in wanted.by,
+            assessor=assessor,
             stricter_wins=wanted.stricter_wins,
             require_agreement=wanted.require_agreement,
         )

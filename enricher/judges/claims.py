@@ -1,50 +1,28 @@
 """Read the atomic claims of the faithfulness judge, and check that they cover the answer and nothing else."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from enricher.judges.evidence import Wrong, quoted, referred
+from enricher.judges.material import Material
 from enricher.judges.reply import Unusable, is_no_verdict, label, one_text, score_flags, shown
-from enricher.trace import Sentence
-from enricher.verdict import Quote, Status
+from enricher.results.claims import supported_claims
+from enricher.trace import Item, Sentence
+from enricher.verdict import Claim, ClaimVerdict, Outcome, Quote, Status
 from enricher.wording import states_absence
 
 KEYS = ("claims",)
+# What the faithfulness judge may say; a conflict between sources is another judge's finding.
+_VERDICTS = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL, ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*|[^\W\d_]+")
 _DENSE = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(
     r"[,;:]\s+|\s[–—-]\s|[、，；]|\s+(?=(?:and|but|or|while|und|aber|oder|et|mais|ou|y|pero|e|ma)\s)", re.I
 )
 _LEADING = re.compile(r"^(?:and|but|or|while|und|aber|oder|et|mais|ou|y|pero|e|ma)\s+", re.I)
-
-
-class ClaimVerdict(StrEnum):
-    """How a claim stands to the context."""
-
-    SUPPORTED = "SUPPORTED"
-    PARTIAL = "PARTIAL"
-    UNSUPPORTED = "UNSUPPORTED"
-    CONTRADICTED = "CONTRADICTED"
-
-
-class Outcome(StrEnum):
-    """Whether every claim can be relied on."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
-    """One atomic claim; `in_answer` is False when the answer never made it."""
-
-    text: str
-    verdict: ClaimVerdict
-    evidence: Quote | None = None
-    note: str = ""
-    in_answer: bool = True
+_ENOUGH = 0.5  # of a clause's words that the claims must hold
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,103 +31,153 @@ class ClaimsReading:
 
     claims: tuple[Claim, ...]
     uncovered: tuple[str, ...] = ()  # parts of the answer that no claim is about
-    most_dangerous_error: str | None = None
+    missing: tuple[str, ...] = ()  # ids of the sentences that hold them
     stated_score: float | None = None
     flags: tuple[str, ...] = ()
 
-    @property
-    def counted(self) -> tuple[Claim, ...]:
-        """Return the claims that the answer made."""
-        return tuple(claim for claim in self.claims if claim.in_answer)
 
-    @property
-    def score(self) -> float | None:
-        """Compute supported / all claims of the answer."""
-        if not self.counted:
-            return None
-        return sum(claim.verdict is ClaimVerdict.SUPPORTED for claim in self.counted) / len(self.counted)
-
-    @property
-    def outcome(self) -> Outcome:
-        """Compute PASS unless a claim is unsupported or contradicted."""
-        return Outcome.FAIL if self.unsupported_claims else Outcome.PASS
-
-    @property
-    def unsupported_claims(self) -> tuple[str, ...]:
-        """Return the texts of the claims that nobody should rely on."""
-        failing = (ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
-        return tuple(claim.text for claim in self.counted if claim.verdict in failing)
+def read_claims(
+    value: Mapping[str, Any], item: Item, material: Material, wanted: Sequence[Sentence]
+) -> ClaimsReading | Unusable:
+    """Read the claims that a reply makes of these sentences of the answer."""
+    try:
+        claims = [_claim(n, entry, item, material, wanted) for n, entry in enumerate(_entries(value, wanted), 1)]
+    except Wrong as wrong:
+        return wrong.unusable
+    gaps = {s.id: tuple(_uncovered(s.text, claims)) for s in wanted}
+    stated, flags = _compared(value, claims)
+    return ClaimsReading(
+        claims=tuple(claims),
+        uncovered=tuple(part for parts in gaps.values() for part in parts),
+        missing=tuple(name for name, parts in gaps.items() if parts),
+        stated_score=stated,
+        flags=flags,
+    )
 
 
-def read_claims(value: Mapping[str, Any], answer: str, sentences: Sequence[Sentence]) -> ClaimsReading | Unusable:
-    """Read the claims on an answer whose checkable sentences these are."""
+def read_given(value: Mapping[str, Any], material: Material, given: Sequence[Claim]) -> ClaimsReading | Unusable:
+    """Read what a reply says of claims that it was given; they stand in its order, or are named by their ids."""
+    try:
+        entries = _entries(value, ())
+        if len(entries) != len(given):
+            raise Wrong(Status.JUDGE_INCOMPLETE, f"{len(given)} claims were given, {len(entries)} were judged")
+        claims = []
+        for number, (entry, claim) in enumerate(zip(entries, given, strict=True), 1):
+            verdict = _verdict(number, entry)
+            evidence = _evidence(entry, material)
+            _require_evidence(number, verdict, evidence, claim.text)
+            update = {"verdict": verdict, "evidence": evidence, "explanation": one_text(entry.get("note")), "flags": ()}
+            claims.append(claim.model_copy(update=update))
+    except Wrong as wrong:
+        return wrong.unusable
+    return ClaimsReading(claims=tuple(claims))
+
+
+def _entries(value: Mapping[str, Any], wanted: Sequence[Sentence]) -> list[Mapping[str, Any]]:
     entries = value.get("claims")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        return Unusable(status=Status.JUDGE_PARSE_ERROR, problem="there is no 'claims' array of objects")
-    checkable = [sentence for sentence in sentences if sentence.is_checkable]
-    if not entries and checkable:
+        raise Wrong(Status.JUDGE_PARSE_ERROR, "there is no 'claims' array of objects")
+    if not entries and wanted:
         status = Status.JUDGE_INCOMPLETE if value.get("faithfulness_score") is None else Status.JUDGE_INVALID
-        return Unusable(status=status, problem=f"{len(checkable)} checkable sentences, 0 claims")
-    words = _tokens(answer)
-    claims = []
-    for number, entry in enumerate(entries, 1):
-        claim = _claim(number, entry, words)
-        if isinstance(claim, Unusable):
-            return claim
-        claims.append(claim)
-    uncovered = tuple(part for sentence in checkable for part in _uncovered(sentence.text, claims))
-    reading = ClaimsReading(claims=tuple(claims), uncovered=uncovered)
-    return replace(
-        reading,
-        most_dangerous_error=one_text(value.get("most_dangerous_error")) or None,
-        **_compared(value, reading),
-    )
+        raise Wrong(status, f"{len(wanted)} checkable sentences, 0 claims")
+    return entries
 
 
-def _claim(number: int, entry: Mapping[str, Any], answer_words: Collection[str]) -> Claim | Unusable:
-    where, text, evidence = f"claim {number}", entry.get("claim"), entry.get("evidence")
-    if not isinstance(text, str) or not text.strip() or not (evidence is None or isinstance(evidence, str)):
-        return Unusable(status=Status.JUDGE_PARSE_ERROR, problem=f"{where} has no text, or its evidence is not a text")
-    if is_no_verdict(entry.get("verdict")):
-        return Unusable(status=Status.JUDGE_INCOMPLETE, problem=f"{where} has no verdict", missing=(str(number),))
-    verdict = label(entry.get("verdict"), ClaimVerdict)
-    if verdict is None:
-        problem = f"{where}: {shown(entry.get('verdict'))} is no verdict on a claim"
-        return Unusable(status=Status.JUDGE_INVALID, problem=problem)
-    quote = evidence.strip() if evidence else ""
-    if verdict is ClaimVerdict.SUPPORTED and not quote and not states_absence(text):
-        problem = f"{where} is SUPPORTED without evidence"
-        return Unusable(status=Status.JUDGE_INVALID, problem=problem, flags=("missing_evidence",))
+def _claim(number: int, entry: Mapping[str, Any], item: Item, material: Material, wanted: Sequence[Sentence]) -> Claim:
+    text = entry.get("claim")
+    if not isinstance(text, str) or not text.strip():
+        raise Wrong(Status.JUDGE_PARSE_ERROR, f"claim {number} has no text")
+    text = " ".join(text.split())
+    verdict = _verdict(number, entry)
+    evidence = _evidence(entry, material)
+    _require_evidence(number, verdict, evidence, text)
+    in_answer = _share(_tokens(text), _tokens(item.answer)) >= _ENOUGH
+    sentence = _sentence_of(text, entry.get("sentence"), wanted) if in_answer else None
+    start, end = _place(text, sentence) if sentence else (None, None)
     return Claim(
-        text=text.strip(),
+        claim_id=f"c{number}",
+        text=text,
         verdict=verdict,
-        evidence=Quote(document_id=None, text=quote) if quote else None,
-        note=one_text(entry.get("note")),
-        in_answer=_share(_tokens(text), answer_words) >= 0.5,
+        evidence=evidence,
+        explanation=one_text(entry.get("note")),
+        sentence_id=sentence.id if sentence else None,
+        start=start,
+        end=end,
+        in_answer=in_answer,
     )
 
 
-def _compared(value: Mapping[str, Any], reading: ClaimsReading) -> dict[str, Any]:
-    stated, flags = score_flags(value.get("faithfulness_score"), reading.score)
+def _verdict(number: int, entry: Mapping[str, Any]) -> ClaimVerdict:
+    if is_no_verdict(entry.get("verdict")):
+        raise Wrong(Status.JUDGE_INCOMPLETE, f"claim {number} has no verdict")
+    verdict = label(entry.get("verdict"), ClaimVerdict)
+    if verdict not in _VERDICTS:
+        raise Wrong(Status.JUDGE_INVALID, f"claim {number}: {shown(entry.get('verdict'))} is no verdict on a claim")
+    return verdict
+
+
+def _evidence(entry: Mapping[str, Any], material: Material) -> tuple[Quote, ...]:
+    evidence = entry.get("evidence")
+    return quoted(entry, material, "evidence") if isinstance(evidence, str) else referred(evidence, material)
+
+
+def _require_evidence(number: int, verdict: ClaimVerdict, evidence: Sequence[Quote], text: str) -> None:
+    if evidence or verdict is ClaimVerdict.UNSUPPORTED:
+        return
+    if verdict is ClaimVerdict.SUPPORTED and states_absence(text):
+        return
+    raise Wrong(Status.JUDGE_INVALID, f"claim {number} is {verdict} without evidence", "missing_evidence")
+
+
+def _compared(value: Mapping[str, Any], claims: Sequence[Claim]) -> tuple[float | None, tuple[str, ...]]:
+    stated, flags = score_flags(value.get("faithfulness_score"), supported_claims(claims))
+    failing = (ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
+    computed = Outcome.FAIL if any(c.in_answer and c.verdict in failing for c in claims) else Outcome.PASS
     outcome = label(value.get("verdict"), Outcome)
-    if outcome is not None and outcome is not reading.outcome:
+    if outcome is not None and outcome is not computed:
         flags = (*flags, "judge_verdict_inconsistent")
-    if any(not claim.in_answer for claim in reading.claims):
+    if any(not claim.in_answer for claim in claims):
         flags = (*flags, "claim_not_in_answer")
-    return {"stated_score": stated, "flags": flags}
+    return stated, flags
 
 
-def _uncovered(sentence: str, claims: Sequence[Claim]) -> list[str]:
-    """Return the clauses of a sentence that no claim is about."""
-    said = [_tokens(claim.text) for claim in claims]
-    missing = []
-    for clause in _CLAUSE.split(sentence):
+def _sentence_of(text: str, name: Any, wanted: Sequence[Sentence]) -> Sentence | None:
+    named = next((s for s in wanted if isinstance(name, str) and s.id == name.strip().strip("[]")), None)
+    if named is not None:
+        return named
+    words = _tokens(text)
+    best = max(wanted, key=lambda s: _share(words, _tokens(s.text)), default=None)
+    return best if best is not None and _share(words, _tokens(best.text)) >= _ENOUGH else None
+
+
+def _place(text: str, sentence: Sentence) -> tuple[int, int]:
+    """Return where the answer says it: the clauses that the claim takes up, else the whole sentence."""
+    words = _tokens(text)
+    own = [(start, end) for start, end in _clauses(sentence.text) if _tokens(sentence.text[start:end])]
+    taken = [(start, end) for start, end in own if _share(_tokens(sentence.text[start:end]), words) >= _ENOUGH]
+    if not taken or len(taken) == len(own):
+        return sentence.start, sentence.end
+    return sentence.start + taken[0][0], sentence.start + taken[-1][1]
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for joint in _CLAUSE.finditer(text):
+        yield at, joint.start()
+        at = joint.end()
+    yield at, len(text.rstrip())
+
+
+def _uncovered(sentence: str, claims: Iterable[Claim]) -> Iterator[str]:
+    """Yield the clauses of a sentence that no claim is about; what the claims hold together counts."""
+    said = {word for claim in claims for word in _tokens(claim.text)}
+    for start, end in _clauses(sentence):
+        clause = sentence[start:end]
         words = _tokens(clause)
         figures = {word for word in words if word[0].isdigit()}
-        is_covered = any(_share(words, claim) >= 0.6 and figures <= set(claim) for claim in said)
+        is_covered = _share(words, said) >= _ENOUGH and figures <= said
         if words and (len(words) >= 2 or figures) and not is_covered:
-            missing.append(_LEADING.sub("", clause.strip().rstrip(".!。"), count=1))
-    return missing
+            yield _LEADING.sub("", clause.strip().rstrip(".!。"), count=1)
 
 
 def _tokens(text: str) -> list[str]:

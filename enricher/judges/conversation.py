@@ -37,7 +37,7 @@ class Talk:
 
     def note(self, reply: Reply | NoReply) -> None:
         """Record what a call said and cost."""
-        self.usage = _sum(self.usage, reply.usage)
+        self.usage = self.usage.plus(reply.usage)
         if isinstance(reply, NoReply):
             self.context_limit = reply.context_limit or self.context_limit
             return
@@ -196,9 +196,3 @@ def _cut(
         return [documents]
     left = room - size(())
     return list(cut_documents(documents, left)) if left >= LEAST else None
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    left, right = first.model_dump(), second.model_dump()
-    summed: Mapping[str, Any] = {key: left[key] + right[key] for key in left}
-    return Usage(**summed)

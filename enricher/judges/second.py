@@ -25,6 +25,7 @@ from enricher.verdict import (
     Segment,
     Stance,
     Standing,
+    Usage,
     Verdict,
 )
 
@@ -41,8 +42,8 @@ class Assessor(Protocol):
 
     provenance: Provenance
 
-    async def assess(self, item: Item, statements: Sequence[str]) -> Sequence[Claim] | Unusable:
-        """Judge each statement against the documents of the item, in order."""
+    async def assess(self, item: Item, statements: Sequence[str]) -> tuple[Sequence[Claim] | Unusable, Usage]:
+        """Judge each statement against the documents of the item, in order, and say what that cost."""
         ...
 
     async def aclose(self) -> None:
@@ -79,9 +80,10 @@ class Checks:
             # Ten milliseconds of computing an item; the loop keeps serving the others meanwhile.
             for key, opinion in (await asyncio.to_thread(engine_opinions, looked_at, item)).items():
                 opinions.setdefault(key, []).append(opinion)
-        flags = list(verdict.flags)
+        flags, usage = list(verdict.flags), verdict.usage
         if self.assessor is not None:
-            found = await self._asked(self.assessor, result.parts, item, verdict)
+            found, spent = await self._asked(self.assessor, result.parts, item)
+            usage = usage.plus(spent)
             if isinstance(found, Unusable):
                 flags.append(f"{FAILED}:{found.status}")
             else:
@@ -90,7 +92,8 @@ class Checks:
         parts = [self._amended(part, opinions.get(part.key, []), is_suspect=is_suspect) for part in result.parts]
         if any(OVERRULED in part.flags for part in parts):
             flags.append(OVERRULED)
-        return verdict.model_copy(update={"result": result.with_parts(parts), "flags": tuple(dict.fromkeys(flags))})
+        update = {"result": result.with_parts(parts), "flags": tuple(dict.fromkeys(flags)), "usage": usage}
+        return verdict.model_copy(update=update)
 
     async def aclose(self) -> None:
         """Release connections."""
@@ -98,17 +101,17 @@ class Checks:
             await self.assessor.aclose()
 
     async def _asked(
-        self, assessor: Assessor, parts: Sequence[Part], item: Item, verdict: Verdict
-    ) -> Mapping[str, Opinion] | Unusable:
+        self, assessor: Assessor, parts: Sequence[Part], item: Item
+    ) -> tuple[Mapping[str, Opinion] | Unusable, Usage]:
         # A whole answer costs little more than its findings, and only what was asked about can be read more strictly.
         asked = [part for part in parts if _is_about_answer(part) and (part.is_finding or self.stricter_wins)]
         if not asked or not any(part.is_finding for part in parts):
-            return {}
-        claims = await assessor.assess(item, [part.statement for part in asked])
+            return {}, Usage()
+        claims, usage = await assessor.assess(item, [part.statement for part in asked])
         if isinstance(claims, Unusable):
-            return claims
+            return claims, usage
         by = assessor.provenance.version
-        return {part.key: _opinion_of(claim, part, by) for part, claim in zip(asked, claims, strict=True)}
+        return {part.key: _opinion_of(claim, part, by) for part, claim in zip(asked, claims, strict=True)}, usage
 
     def _amended(self, part: Part, opinions: Sequence[Opinion], *, is_suspect: bool) -> Part:
         """Add the opinions to a statement, with the certainty and the reading that follow from them."""

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from enricher.folding import Haystack
+from enricher.judges.evidence import Wrong, quoted, referred
 from enricher.judges.material import Material
 from enricher.judges.reply import Unusable, is_no_verdict, label, one_text, shown
 from enricher.trace import Item, Sentence
-from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment, Status
+from enricher.verdict import AlignmentStatus, IssueType, Quote, Segment, Status
 from enricher.wording import states_absence
 
 KEYS = ("segments",)
@@ -38,14 +39,6 @@ class Reading:
     flags: tuple[str, ...] = ()
 
 
-class _Wrong(Exception):
-    """The reply breaks its contract."""
-
-    def __init__(self, status: Status, problem: str, *flags: str) -> None:
-        super().__init__(problem)
-        self.unusable = Unusable(status=status, problem=problem, flags=flags)
-
-
 def read_references(
     value: Mapping[str, Any], item: Item, material: Material, wanted: Sequence[Sentence]
 ) -> Reading | Unusable:
@@ -61,7 +54,7 @@ def read_references(
                 extra, more = _omissions([entry], material)
                 omissions, flags = (*omissions, *extra), [*flags, *more]
             elif name not in own:
-                raise _Wrong(Status.JUDGE_INVALID, f"the answer has no sentence {shown(entry.get('id'))}")
+                raise Wrong(Status.JUDGE_INVALID, f"the answer has no sentence {shown(entry.get('id'))}")
             elif name in asked and (segment := _referring(entry, asked[name], material)):
                 _add(found, segment, flags)
         missing = tuple(name for name in asked if name not in found)
@@ -71,7 +64,7 @@ def read_references(
             missing=missing,
             flags=tuple(dict.fromkeys(flags)),
         )
-    except _Wrong as wrong:
+    except Wrong as wrong:
         return wrong.unusable
 
 
@@ -113,7 +106,7 @@ def read_quotes(
             stated_score=value.get("faithfulness_score"),
             flags=tuple(dict.fromkeys(flags)),
         )
-    except _Wrong as wrong:
+    except Wrong as wrong:
         return wrong.unusable
 
 
@@ -139,12 +132,12 @@ def merged(first: Reading, second: Reading) -> Reading:
 def _entries(value: Mapping[str, Any], wanted: Collection[Sentence], *, stated: Any = None) -> list[Mapping[str, Any]]:
     entries = value.get("segments")
     if not isinstance(entries, list):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, "there is no 'segments' array in the object")
+        raise Wrong(Status.JUDGE_PARSE_ERROR, "there is no 'segments' array in the object")
     if not all(isinstance(entry, dict) for entry in entries):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, "an entry of 'segments' is not an object")
+        raise Wrong(Status.JUDGE_PARSE_ERROR, "an entry of 'segments' is not an object")
     if not entries and wanted and stated is not None:
         # A score over no segments contradicts itself; an empty list alone is merely incomplete.
-        raise _Wrong(Status.JUDGE_INVALID, f"{len(wanted)} checkable segments, 0 verdicts, and yet a score")
+        raise Wrong(Status.JUDGE_INVALID, f"{len(wanted)} checkable segments, 0 verdicts, and yet a score")
     return entries
 
 
@@ -162,7 +155,7 @@ def _add(found: dict[str, Segment], segment: Segment, flags: list[str]) -> None:
         before = twin
     labels = (before.start, before.end, before.alignment_status, before.issue_type)
     if labels != (segment.start, segment.end, segment.alignment_status, segment.issue_type):
-        raise _Wrong(Status.JUDGE_INVALID, f"duplicate segment {shown(name)} with different verdicts")
+        raise Wrong(Status.JUDGE_INVALID, f"duplicate segment {shown(name)} with different verdicts")
     flags.append("duplicate_segment")
 
 
@@ -172,17 +165,17 @@ def _labels(name: str, status: Any, issue: Any) -> tuple[AlignmentStatus, IssueT
         return None
     where = f"segment {shown(name)}"
     if not isinstance(status, str) or not (issue is None or isinstance(issue, str)):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, f"a label of {where} is not a text")
+        raise Wrong(Status.JUDGE_PARSE_ERROR, f"a label of {where} is not a text")
     alignment = label(status, AlignmentStatus)
     if alignment is None:
-        raise _Wrong(Status.JUDGE_INVALID, f"{where}: {shown(status.strip())} is no alignment status")
+        raise Wrong(Status.JUDGE_INVALID, f"{where}: {shown(status.strip())} is no alignment status")
     kind = label(issue, IssueType)
     if kind is None and not is_no_verdict(issue):
-        raise _Wrong(Status.JUDGE_INVALID, f"{where}: {shown(str(issue).strip())} is no issue type")
+        raise Wrong(Status.JUDGE_INVALID, f"{where}: {shown(str(issue).strip())} is no issue type")
     if kind is None:
         return alignment, _IMPLIED[alignment], ("issue_type_inferred",)
     if alignment is AlignmentStatus.FULLY_SUPPORTED and kind is not IssueType.NONE:
-        raise _Wrong(Status.JUDGE_INVALID, f"{where} is FULLY_SUPPORTED and yet has the issue {kind}")
+        raise Wrong(Status.JUDGE_INVALID, f"{where} is FULLY_SUPPORTED and yet has the issue {kind}")
     is_odd = kind is IssueType.NONE and alignment in (AlignmentStatus.UNSUPPORTED, AlignmentStatus.CONTRADICTED)
     return alignment, _IMPLIED[alignment] if is_odd else kind, ("issue_type_inferred",) if is_odd else ()
 
@@ -193,7 +186,7 @@ def _require_evidence(name: str, alignment: AlignmentStatus, evidence: Sequence[
     if alignment is AlignmentStatus.FULLY_SUPPORTED and states_absence(text):
         return
     problem = f"segment {shown(name)} is {alignment} without evidence"
-    raise _Wrong(Status.JUDGE_INVALID, problem, "missing_evidence")
+    raise Wrong(Status.JUDGE_INVALID, problem, "missing_evidence")
 
 
 def _referring(entry: Mapping[str, Any], sentence: Sentence, material: Material) -> Segment | None:
@@ -201,7 +194,7 @@ def _referring(entry: Mapping[str, Any], sentence: Sentence, material: Material)
     if read is None:
         return None
     alignment, issue, flags = read
-    evidence = _referred(entry.get("evidence"), material)
+    evidence = referred(entry.get("evidence"), material)
     _require_evidence(sentence.id, alignment, evidence, sentence.text)
     return Segment(
         segment_id=sentence.id,
@@ -216,36 +209,10 @@ def _referring(entry: Mapping[str, Any], sentence: Sentence, material: Material)
     )
 
 
-def _referred(value: Any, material: Material) -> tuple[Quote, ...]:
-    if value is None:
-        return ()
-    references = re.split(r"[,\s]+", value) if isinstance(value, str) else value
-    if not isinstance(references, list) or not all(isinstance(reference, str) for reference in references):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, "'evidence' is not a list of ids")
-    quotes: dict[str, Quote] = {}
-    for reference in references:
-        name = reference.strip().strip("[]").strip()
-        if not name:
-            continue
-        if name not in material.sentences:
-            raise _Wrong(Status.JUDGE_INVALID, f"the documents have no sentence {shown(name)}")
-        document, sentence = material.sentences[name]
-        quotes[name] = Quote(
-            document_id=document.id,
-            text=sentence.text,
-            start=sentence.start,
-            end=sentence.end,
-            check=QuoteCheck.UNCHECKED,
-            occurrences=1,
-            span_id=document.span_id,
-        )
-    return tuple(quotes.values())
-
-
 def _omissions(value: Any, material: Material) -> tuple[tuple[Segment, ...], list[str]]:
     found, flags = [], list[str]()
     for entry in value if isinstance(value, list) else ():
-        evidence = _referred(entry.get("evidence"), material) if isinstance(entry, dict) else ()
+        evidence = referred(entry.get("evidence"), material) if isinstance(entry, dict) else ()
         if evidence:
             found.append(_omission("o", evidence, one_text(entry.get("explanation"))))
         else:
@@ -275,17 +242,7 @@ def _is_omission(entry: Mapping[str, Any]) -> bool:
 
 
 def _omitted(name: str, entry: Mapping[str, Any], material: Material) -> Segment:
-    return _omission(name, _quoted(entry, material), one_text(entry.get("explanation")))
-
-
-def _quoted(entry: Mapping[str, Any], material: Material) -> tuple[Quote, ...]:
-    text, source = entry.get("supporting_context"), entry.get("document_id")
-    if not (text is None or isinstance(text, str)) or not (source is None or isinstance(source, str)):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, "'supporting_context' or 'document_id' is not a text")
-    if text is None or not text.strip():
-        return ()
-    document = material.labels.get(source.strip()) if source else None
-    return (Quote(document_id=document.id if document else source or None, text=text),)
+    return _omission(name, quoted(entry, material), one_text(entry.get("explanation")))
 
 
 def _located(
@@ -293,14 +250,14 @@ def _located(
 ) -> tuple[int, int]:
     text = entry.get("generated_text")
     if text is not None and not isinstance(text, str):
-        raise _Wrong(Status.JUDGE_PARSE_ERROR, f"'generated_text' of segment {shown(name)} is not a text")
+        raise Wrong(Status.JUDGE_PARSE_ERROR, f"'generated_text' of segment {shown(name)} is not a text")
     if text is None or not text.strip():
         if sentence := next((s for s in item.sentences if s.id == name), None):
             return sentence.start, sentence.end
-        raise _Wrong(Status.JUDGE_INVALID, f"segment {shown(name)} has no text and is no sentence of the answer")
+        raise Wrong(Status.JUDGE_INVALID, f"segment {shown(name)} has no text and is no sentence of the answer")
     spans = list(haystack.spans(text))
     if not spans:
-        raise _Wrong(Status.JUDGE_INVALID, f"'generated_text' of segment {shown(name)} is not copied from the answer")
+        raise Wrong(Status.JUDGE_INVALID, f"'generated_text' of segment {shown(name)} is not copied from the answer")
     # Of a sentence that occurs twice, the second entry means the second place, unless it names the first again.
     stated = next((s for s in item.sentences if s.id == name), None)
     own = [span for span in spans if stated and span[0] < stated.end and stated.start < span[1]]
@@ -315,7 +272,7 @@ def _quoting(
         return None
     alignment, issue, flags = read
     text = item.answer[span[0] : span[1]]
-    evidence = _quoted(entry, material)
+    evidence = quoted(entry, material)
     _require_evidence(name, alignment, evidence, text)
     return Segment(
         segment_id=name,

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from enricher.judges.axes import KEYS as AXES_KEYS
 from enricher.judges.axes import Axes, read_axes
-from enricher.judges.claims import ClaimsReading, read_claims
 from enricher.judges.reply import ReplyObject, Unusable, label, read_object, score_flags, shown
-from enricher.trace import Sentence
 from enricher.verdict import AlignmentStatus, Status
 
 CASES_FOLDER = Path(__file__).parent.parent / "cases"
@@ -76,60 +74,6 @@ def test_an_axis_off_the_scale_is_never_a_number(value):
     read_ = read_axes({"context_relevance": value, "faithfulness": 2, "answer_relevance": 2})
     assert isinstance(read_, Unusable)
     assert read_.status is Status.JUDGE_PARSE_ERROR
-
-
-@pytest.mark.parametrize("case", cases("claims-coverage"), ids=lambda case: case["id"])
-def test_claims_cover_the_answer_and_nothing_else(case):
-    given_, expected = case["input"], case["expected"]
-    answer = given_["answer"]
-    found = read_object(given_["raw_response"], keys=("claims",))
-    reading = read_claims(found.value, answer, [Sentence(id="s1", start=0, end=len(answer), text=answer)])
-    assert isinstance(reading, ClaimsReading)
-    if expected["status"] == "JUDGE_INCOMPLETE":
-        assert list(reading.uncovered) == expected["uncovered"]
-    else:
-        assert reading.uncovered == ()
-        assert reading.score == expected["faithfulness_score"]
-        assert set(expected["flags"]) <= set(reading.flags)
-
-
-def claims(*texts, **more):
-    entries = [{"claim": text, "verdict": "SUPPORTED", "evidence": text, "note": ""} for text in texts]
-    return {"claims": entries, **more}
-
-
-def sentence(text):
-    return [Sentence(id="s1", start=0, end=len(text), text=text)]
-
-
-def test_claims_in_other_words_cover_the_answer():
-    text = "The lease requires three months of notice, and tenants pay the heating costs."
-    read_ = read_claims(
-        claims("Three months notice is required by the lease.", "Tenants pay heating costs."), text, sentence(text)
-    )
-    assert read_.uncovered == ()
-    assert read_.score == 1.0
-
-
-def test_a_figure_that_no_claim_names_is_uncovered():
-    text = "The lease runs for 24 months."
-    read_ = read_claims(claims("The lease runs for some months."), text, sentence(text))
-    assert read_.uncovered == ("The lease runs for 24 months",)
-
-
-def test_a_supported_claim_without_evidence_is_invalid():
-    text = "The rent is due monthly."
-    entry = {"claim": text, "verdict": "SUPPORTED", "evidence": None, "note": ""}
-    assert read_claims({"claims": [entry]}, text, sentence(text)).status is Status.JUDGE_INVALID
-
-
-def test_a_pass_that_the_labels_contradict_is_flagged():
-    text = "The rent is due monthly."
-    entry = {"claim": text, "verdict": "contradicted", "evidence": "It is due weekly.", "note": ""}
-    read_ = read_claims({"claims": [entry], "verdict": "PASS"}, text, sentence(text))
-    assert read_.outcome == "FAIL"
-    assert "judge_verdict_inconsistent" in read_.flags
-    assert read_.unsupported_claims == (text,)
 
 
 @pytest.mark.parametrize(

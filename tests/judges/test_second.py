@@ -23,6 +23,7 @@ from enricher.verdict import (
     Stance,
     Standing,
     Status,
+    Usage,
     Verdict,
 )
 from tests.judges.test_diff import item
@@ -65,11 +66,12 @@ class SecondModel:
     async def assess(self, item, statements):
         self.asked.append(list(statements))
         if isinstance(self.verdicts[0], Unusable):
-            return self.verdicts[0]
-        return [
+            return self.verdicts[0], Usage(calls=1)
+        claims = [
             Claim(claim_id=f"c{n}", text=text, verdict=ClaimVerdict(said))
             for n, (text, said) in enumerate(zip(statements, self.verdicts, strict=True), 1)
         ]
+        return claims, Usage(calls=1, prompt_tokens=10)
 
     async def aclose(self):
         pass
@@ -127,6 +129,12 @@ async def test_a_second_model_that_reads_more_strictly_wins():
     assert parts["s2"].alignment_status is AlignmentStatus.UNSUPPORTED
     assert parts["s3"].alignment_status is AlignmentStatus.CONTRADICTED
     assert "m-2" in parts["s2"].explanation
+
+
+async def test_what_a_second_model_costs_is_part_of_what_the_verdict_cost():
+    checks = Checks(has_engine=False, assessor=SecondModel("UNSUPPORTED"))
+    checked = await checks.check(verdict(segment(1, "bad")), WARRANTY)
+    assert (checked.usage.calls, checked.usage.prompt_tokens) == (1, 10)
 
 
 async def test_a_second_model_that_only_advises_is_asked_about_findings_alone():

@@ -65,7 +65,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _stands_alone(piece: str) -> bool:
-    return len(piece.split()) >= 3 and bool(_HAS_VERB.search(piece))
+    return len(piece.split()) >= 2 and bool(_HAS_VERB.search(piece))
 
 
 def _opens_claim(piece: str, left: str, *, is_hard: bool) -> bool:

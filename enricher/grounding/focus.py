@@ -20,7 +20,7 @@ _SITES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "dates",
         re.compile(
-            r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b|\b(?:19|20)\d{2}\b|\d+\s?年"
+            r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b|\b(?:19|20)\d{2}\b|\d+\s?(?:年|月|日|週間|天|个月|か月|ヶ月)"
             r"|\b(?:days?|weeks?|months?|years?|hours?|tage?n?|wochen?|monate?n?|jahre?n?|jours?|mois|ans?|días?|meses|años?)\b"
             r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b",
             re.I,

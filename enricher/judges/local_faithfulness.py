@@ -1,7 +1,7 @@
 """The faithfulness judge of the embedded grounding engine: no key, no network, no model download."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from enricher.grounding.claims import AtomicClaim, split_claims
 from enricher.grounding.engine import VERSION, assess_all
@@ -17,6 +17,9 @@ _VERDICTS = {
     Standing.UNSUPPORTED: ClaimVerdict.UNSUPPORTED,
     Standing.CONTRADICTED: ClaimVerdict.CONTRADICTED,
 }
+
+
+_DANGER = (Standing.SUPPORTED, Standing.PARTIAL, Standing.UNSUPPORTED, Standing.CONTRADICTED)
 
 
 class LocalFaithfulnessJudge:
@@ -35,11 +38,8 @@ class LocalFaithfulnessJudge:
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
-        split = split_claims(item.sentences)
-        segments = assess_all([claim.text for claim in split], item)
         claims = tuple(
-            self._claim(number, claim, segment)
-            for number, (claim, segment) in enumerate(zip(split, segments, strict=True), 1)
+            self._claim(number, claim, segment) for number, (claim, segment) in enumerate(_assessed(item), 1)
         )
         result = FaithfulnessResult(
             claims=claims, most_dangerous_error=most_dangerous(claims), summary=claims_summary(claims)
@@ -73,3 +73,35 @@ class LocalFaithfulnessJudge:
             end=split.end,
             flags=flags,
         )
+
+
+def _assessed(item: Item) -> Iterator[tuple[AtomicClaim, Segment]]:
+    """Yield the claims of the answer with what the engine says of each.
+
+    A sentence is taken whole where that shows more than its claims do: a modal verb or a condition of the whole may be
+    lost in its parts.
+    """
+    split = split_claims(item.sentences)
+    parts: dict[str, list[AtomicClaim]] = {}
+    for claim in split:
+        parts.setdefault(claim.sentence_id, []).append(claim)
+    compound = [s for s in item.sentences if len(parts.get(s.id, ())) > 1]
+    texts = [claim.text for claim in split] + [sentence.text for sentence in compound]
+    segments = assess_all(texts, item)
+    found = dict(zip(((c.sentence_id, c.start) for c in split), segments, strict=False))
+    whole = {s.id: (s, segment) for s, segment in zip(compound, segments[len(split) :], strict=True)}
+    for sentence_id, claims in parts.items():
+        own = [found[claim.sentence_id, claim.start] for claim in claims]
+        if sentence_id in whole:
+            sentence, segment = whole[sentence_id]
+            if _danger(segment) > max(map(_danger, own)):
+                yield (
+                    AtomicClaim(text=sentence.text, sentence_id=sentence.id, start=sentence.start, end=sentence.end),
+                    segment,
+                )
+                continue
+        yield from zip(claims, own, strict=True)
+
+
+def _danger(segment: Segment) -> int:
+    return _DANGER.index(segment.standing)

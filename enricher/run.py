@@ -15,6 +15,7 @@ from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, TryAgain
 from enricher.handling import Handler, patiently
 from enricher.logs import about
+from enricher.metering import Meter
 from enricher.pipeline import Judgement, Outcome, Pipeline
 from enricher.progress import Reporter
 from enricher.report import AgreementRate, Finding, RuleCount, RunReport
@@ -117,6 +118,7 @@ class Run:
             platform=plan.platform,
         )
         self._counts = Counts()
+        self._meter = Meter()
         self._shown: list[Judgement] = []
         self._named: set[TraceId] | None = None  # traces asked for by name; the leftovers of others wait
         self._run_id = ""
@@ -154,7 +156,7 @@ class Run:
             finishing = self._store.finish_run(
                 self._run_id,
                 state,
-                counters={"judged": report.judged, "rejected": report.rejected},
+                counters=self._meter.figures(report),
                 report=report.model_dump(mode="json"),
                 # Only a complete run moves on: after any other one the next run looks at the same window again.
                 watermarks=reached if state is RunState.COMPLETED else (),
@@ -252,6 +254,7 @@ class Run:
             async with aclosing(self._outcomes()) as outcomes:
                 async for outcome in outcomes:
                     self._counts.add(outcome)
+                    self._meter.add(outcome)
                     self._progress.advance()
                     if self._request.trace_ids:
                         self._shown += outcome.judgements

@@ -16,9 +16,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.app",),
     ("enricher.doctor",),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
-    ("enricher.choosing", "enricher.counting", "enricher.wiring", "enricher.privacy", "enricher.alerts"),
+    ("enricher.choosing", "enricher.counting", "enricher.wiring", "enricher.privacy", "enricher.alerts", "enricher.metrics"),
     ("enricher.delivery", "enricher.handling"),
-    ("enricher.story",),
+    ("enricher.story", "enricher.metering",),
     ("enricher.pipeline", "enricher.report"),
     (
         "enricher.steps",

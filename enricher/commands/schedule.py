@@ -31,6 +31,7 @@ async def _keep(settings: "Settings", host: str | None, port: int | None) -> int
     from enricher.app import App, stop_on_signals
     from enricher.health import health_app
     from enricher.listening import answer, listener
+    from enricher.metrics import metrics_route
     from enricher.schedule import Schedule, entries_of
 
     logging.getLogger("enricher").setLevel(logging.INFO)  # who runs unattended leaves a trail
@@ -45,7 +46,12 @@ async def _keep(settings: "Settings", host: str | None, port: int | None) -> int
         with listener(host or health.host, health.port if port is None else port) as on, stop_on_signals(stop):
             ended = asyncio.Event()
             answering = asyncio.create_task(
-                answer(health_app(kept), on, ended, lambda url: print(f"health checks on {url}/health", flush=True))
+                answer(
+                    health_app(kept, [metrics_route(app.store)]),
+                    on,
+                    ended,
+                    lambda url: print(f"health checks on {url}/health", flush=True),
+                )
             )
             try:
                 await kept.keep(stop)

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from enricher.errors import SetupError
 from enricher.listening import answer, listener
+from enricher.metrics import metrics_route
 from enricher.review.intake import BODY_LIMIT, intake_app
 from enricher.store import Store
 
@@ -35,6 +36,7 @@ async def serve(
     if secret is None and not _is_loopback(host):
         raise SetupError(f"set a secret before serving on {host}: without one only this machine may reach the intake")
     app = intake_app(store, secret=secret, body_limit=body_limit)
+    app.router.routes.append(metrics_route(store))
     with contextlib.ExitStack() as stack:
         on = stack.enter_context(listener(host, port))
         stop = stop or stack.enter_context(_signalled())

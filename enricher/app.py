@@ -256,12 +256,13 @@ def _connector(name: str, section: Connection) -> Connector:
 def _recall(store: Store) -> Recall:
     async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
         key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
-        known = await store.known_evaluation(key)
-        if known is not None or provenance.engine != "openai":
-            return known
+        if provenance.engine != "openai":
+            return await store.known_evaluation(key)
         # A model's verdict is paid for once, whichever trace it was reached on.
-        others = await same_input(store, provenance.version, key.input_hash)
-        return next((carried for verdict, old in others if (carried := transfer(verdict, old, item))), None)
+        known = await same_input(store, key)
+        if isinstance(known, Verdict):
+            return known
+        return next((carried for verdict, old in known if (carried := transfer(verdict, old, item))), None)
 
     return recall
 

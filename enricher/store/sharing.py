@@ -1,8 +1,8 @@
 """Find verdicts that were reached on the same input, whichever trace it was on."""
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
-from enricher.store.records import item_id
+from enricher.store.records import EvaluationKey, item_id
 from enricher.store.schema import evaluations, items
 from enricher.store.settlement import ITEM
 from enricher.store.store import Store
@@ -10,24 +10,34 @@ from enricher.trace import Item
 from enricher.verdict import Verdict
 
 _LOOKED_AT = 3
-
-
-async def same_input(store: Store, judge_version: str, input_hash: str) -> list[tuple[Verdict, Item]]:
-    """Return the newest verdicts of a judge version on an input, each with the item it was reached on."""
-    query = select(evaluations).where(
-        evaluations.c.input_hash == input_hash,
-        evaluations.c.judge_version == judge_version,
+# Made once: this is asked for every item.
+_SAME = (
+    select(evaluations.c.id, evaluations.c.connection, evaluations.c.item_key, evaluations.c.verdict)
+    .where(
+        evaluations.c.input_hash == bindparam("input"),
+        evaluations.c.judge_version == bindparam("version"),
         evaluations.c.is_verdict.is_(True),
     )
-    query = query.order_by(evaluations.c.settled_at.desc()).limit(_LOOKED_AT)
+    .order_by((evaluations.c.id == bindparam("own")).desc(), evaluations.c.settled_at.desc())
+    .limit(_LOOKED_AT)
+)
+_ITEM = select(items.c.item).where(items.c.id == bindparam("item"))
 
-    def look(connection: Connection) -> list[tuple[Verdict, Item]]:
+
+async def same_input(store: Store, key: EvaluationKey) -> Verdict | list[tuple[Verdict, Item]]:
+    """Return the verdict that is known for this very key; else those on the same input, each with its item."""
+
+    def look(connection: Connection) -> Verdict | list[tuple[Verdict, Item]]:
         found = []
-        for row in connection.execute(query).all():
-            its_id = item_id(row.connection, row.item_key, input_hash)
-            item = connection.execute(select(items.c.item).where(items.c.id == its_id)).scalar()
+        bound = {"input": key.input_hash, "version": key.judge_version, "own": key.id}
+        for row in connection.execute(_SAME, bound).all():
+            verdict = Verdict.model_validate_json(row.verdict)
+            if row.id == key.id:
+                return verdict
+            its_id = item_id(row.connection, row.item_key, key.input_hash)
+            item = connection.execute(_ITEM, {"item": its_id}).scalar()
             if item is not None:
-                found.append((Verdict.model_validate_json(row.verdict), ITEM.validate_json(item)))
+                found.append((verdict, ITEM.validate_json(item)))
         return found
 
     return await store.look(look)

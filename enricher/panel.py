@@ -9,6 +9,7 @@ from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.faithfulness import ModelFaithfulnessJudge
+from enricher.judges.halves import ModelHalvesJudge
 from enricher.judges.local import LocalDiffJudge
 from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
 from enricher.judges.rehearsal import Rehearsal
@@ -27,10 +28,12 @@ _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
     "faithfulness": lambda chat, prompt, choice, salt: ModelFaithfulnessJudge(
         chat, prompt, focus=choice.focus, salt=salt
     ),
+    "halves": lambda chat, prompt, choice, salt: ModelHalvesJudge(chat, prompt, salt=salt),
 }
 _LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
     "diff": lambda job, choice: LocalDiffJudge(),
     "faithfulness": lambda job, choice: LocalFaithfulnessJudge(focus=choice.focus),
+    "halves": lambda job, choice: LocalHalvesJudge(),
 }
 # When a judge runs if the config does not say.
 _USUALLY = {"consistency": ("two_documents",)}
@@ -151,7 +154,7 @@ class _Maker:
             self._chats[name] = (
                 Rehearsal(chosen, price_factor=wiring.price_factor)
                 if wiring.is_rehearsal
-                else Chat(chosen, spending=wiring.spending, carrier=wiring.carrier(chosen))
+                else Chat(chosen, spending=wiring.spending, carrier=wiring.carrier(chosen), watch=wiring.watch)
             )
         return self._chats[name]
 

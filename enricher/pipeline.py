@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from enricher.grounding.citations import check_citations
 from enricher.judges.deadline import one_trace
-from enricher.seams import Judge, SecondCheck
+from enricher.seams import Judge, SecondCheck, Unwatched, Watch
 from enricher.steps.decision import PolicyRule, decide
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import RedactionRules, redact, redact_annotations, redact_ref, redact_verdict
@@ -80,6 +80,7 @@ class Pipeline:
     policy: PolicyRule = field(default_factory=PolicyRule)
     paths: ExtractionPaths = field(default_factory=ExtractionPaths)
     redaction: RedactionRules = field(default_factory=RedactionRules)
+    watch: Watch = field(default_factory=Unwatched)
     annotation_prefix: str = ""
     report_url: str | None = None
     citation_base: int | None = None  # number of the first document in the answers' markers; None infers it
@@ -123,7 +124,7 @@ class Pipeline:
 
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
-        verdict = known or redact_verdict(await self._examined(item, judge), item, self.redaction)
+        verdict = known or await self._examined(item, judge)
         decision = decide(verdict, self.policy)
         annotations = render(
             verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
@@ -137,7 +138,11 @@ class Pipeline:
         )
 
     async def _examined(self, item: Item, judge: Judge) -> Verdict:
-        return await examine(item, judge, self.second, citation_base=self.citation_base)
+        with self.watch.judging(item, judge.provenance) as tell:
+            verdict = await examine(item, judge, self.second, citation_base=self.citation_base)
+            verdict = redact_verdict(verdict, item, self.redaction)
+            tell(verdict)
+        return verdict
 
     def _provenance(self, provenance: Provenance) -> Provenance:
         """Name the second check in what a model's verdict rests on; the embedded engine does not check itself."""

@@ -1,11 +1,12 @@
 """All seams on one page: what a platform, a judge and an executor must offer."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
 from enricher.trace import Item, Pair, RawTrace, Rejection, TraceQuery, TraceRef
-from enricher.verdict import Annotation, Delivery, Provenance, Verdict
+from enricher.verdict import Annotation, Delivery, Provenance, Usage, Verdict
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,3 +122,41 @@ class Executor(Protocol):
     def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncGenerator[R, None]:
         """Yield the results as they finish. At most the configured number are under way, so memory stays flat."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelCall:
+    """One question to a model with its outcome, all attempts taken together, for those who watch."""
+
+    model: str
+    snapshot: str | None  # as the server named it
+    messages: Sequence[tuple[str, str]]  # role and content
+    reply: str | None  # None: there was none
+    failure: str | None  # why not
+    finish_reason: str | None
+    usage: Usage
+
+
+@runtime_checkable
+class Watch(Protocol):
+    """Told what happens while it happens; must not raise, wait or change anything."""
+
+    def judging(self, item: Item, provenance: Provenance) -> AbstractContextManager[Callable[[Verdict], None]]:
+        """Watch one judgement: give the verdict to what it yields."""
+        ...
+
+    def called(self, call: ModelCall) -> None:
+        """Take note of a question to a model, just now answered or given up."""
+        ...
+
+
+class Unwatched:
+    """Nobody watches."""
+
+    @contextmanager
+    def judging(self, item: Item, provenance: Provenance) -> Iterator[Callable[[Verdict], None]]:
+        """Note nothing."""
+        yield lambda verdict: None
+
+    def called(self, call: ModelCall) -> None:
+        """Note nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import yaml
@@ -33,7 +34,7 @@ RiskLevel = Literal["normal", "high"]
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password)$", re.IGNORECASE)
+_SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password|secret_url|^headers)$", re.IGNORECASE)
 
 
 def duration(value: object) -> object:
@@ -448,6 +449,58 @@ class Dask(Section):
     lost_after: Duration = timedelta(seconds=60)
 
 
+class Telemetry(Section):
+    """Where the product's own spans and figures go, by OTLP over HTTP; nowhere unless an endpoint is named."""
+
+    endpoint: str | None = None
+    traces: bool = True
+    metrics: bool = True
+    project: str = "trace-enricher"
+    into_judged_project: bool = False
+    texts: bool = False
+    headers_env: str = "ENRICHER_OTLP_HEADERS"
+    headers: SecretStr | None = None  # filled from the environment variable, never from the file
+    timeout: Duration = timedelta(seconds=10)
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_url(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None and not re.match(r"https?://[^/\s]", endpoint):
+            raise ValueError(f"'{endpoint}' is no http(s) URL; write it like http://localhost:4318")
+        return endpoint
+
+
+class Webhook(Section):
+    """Who is told of an alert, and in whose form."""
+
+    url: str | None = None
+    url_env: str | None = None  # where the URL itself is a secret, as Slack's are
+    form: Literal["slack", "generic"] = "generic"
+    secret_env: str | None = None  # signs the generic form
+    secret: SecretStr | None = None  # the secret's value, filled from the variable
+    secret_url: SecretStr | None = None  # the URL's value, filled from the variable
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_env is None):
+            raise ValueError("give either url or url_env")
+        return self
+
+
+class Alerts(Section):
+    """When people are told that the rates of a job have moved; null: never."""
+
+    window: int = Field(default=1, ge=1, le=1000)
+    min_items: int = Field(default=20, ge=1)
+    unsupported: Share | None = None
+    contradicted: Share | None = None
+    failed: Share | None = None
+    rejected: Share | None = None
+    drift: Share | None = None
+    drift_runs: int = Field(default=14, ge=2, le=1000)
+    webhooks: tuple[Webhook, ...] = ()
+
+
 class Settings(Section):
     """Everything that can be configured; `config/default.yaml` explains each key."""
 
@@ -465,6 +518,8 @@ class Settings(Section):
     log_texts: bool = False
     local_only: bool = False
     privacy: Privacy = Privacy()
+    telemetry: Telemetry = Telemetry()
+    alerts: Alerts = Alerts()
     serve: Serve = Serve()
     health: Health = Health()
     compare: Compare = Compare()
@@ -492,6 +547,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     except ValidationError as error:
         problems += [_sentence(e) for e in error.errors()]
     problems += _misfits(document)
+    problems += _conflicts(settings) if settings is not None else ()
     if problems or settings is None:
         name = path or "the environment"
         raise SetupError(f"{name} has {len(problems)} problem{'s' * (len(problems) != 1)}:\n  " + "\n  ".join(problems))
@@ -593,8 +649,54 @@ def with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings
     serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
     masks = environment.get(settings.privacy.secret_env)
     privacy = settings.privacy.model_copy(update={"secret": SecretStr(masks)}) if masks else settings.privacy
+    headers = environment.get(settings.telemetry.headers_env)
+    telemetry = settings.telemetry.model_copy(update={"headers": SecretStr(headers)}) if headers else settings.telemetry
+    hooks = tuple(_with_address(hook, environment) for hook in settings.alerts.webhooks)
+    alerts = settings.alerts.model_copy(update={"webhooks": hooks})
     found = {"connections": connections, "openai": model, "serve": serve, "privacy": privacy}
+    found |= {"telemetry": telemetry, "alerts": alerts}
     return settings.model_copy(update=found)
+
+
+def _with_address(hook: Webhook, environment: Mapping[str, str]) -> Webhook:
+    named = {"secret": hook.secret_env, "secret_url": hook.url_env}
+    found = {key: SecretStr(environment[name]) for key, name in named.items() if name and environment.get(name)}
+    if missing := [name for key, name in named.items() if name and key not in found]:
+        raise SetupError(f"alerts.webhooks: set the environment variable {missing[0]}, or take the webhook out")
+    return hook.model_copy(update=found)
+
+
+def _conflicts(settings: Settings) -> Iterator[str]:
+    """Yield what no single section shows of valid settings."""
+    endpoint = settings.telemetry.endpoint
+    places = {place_of(c.base_url): name for name, c in settings.connections.items() if hasattr(c, "base_url")}
+    if endpoint is not None and not settings.telemetry.into_judged_project:
+        project = settings.telemetry.project
+        for name, job in settings.jobs.items():
+            is_there = places.get(place_of(endpoint)) == job.connection
+            if is_there and (job.projects == "all" or project in job.projects):
+                yield (
+                    f"telemetry.project: job {name} judges '{project}' on the same server, and so its own spans; name "
+                    "another project, list the job's projects, or set telemetry.into_judged_project"
+                )
+    if not settings.local_only:
+        return
+    allowed = {*places, *(f"{host}".lower() for host in settings.privacy.allowed_hosts)}
+    if endpoint is not None and place_of(endpoint) not in allowed:
+        yield "telemetry.endpoint: local_only allows no call but to the platform; take one of them out"
+    for number, hook in enumerate(settings.alerts.webhooks):
+        if hook.url is None or place_of(hook.url) not in allowed:
+            yield (
+                f"alerts.webhooks.{number}: local_only allows no call but to the platform; take it out, or name its "
+                "host in privacy.allowed_hosts"
+            )
+
+
+def place_of(url: str) -> str:
+    """Return host:port of a URL."""
+    parts = urlsplit(url.strip())
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
+    return f"{host}:{parts.port or {'http': 80, 'https': 443}.get(parts.scheme, 0)}"
 
 
 def _sentence(error: Any) -> str:
@@ -633,6 +735,9 @@ def _known_keys() -> set[str]:
         Serve,
         Health,
         Privacy,
+        Telemetry,
+        Alerts,
+        Webhook,
         Schedule,
         Job,
         Rule,

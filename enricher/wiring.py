@@ -9,6 +9,7 @@ from enricher.judges.budget import RunLedger, Spending
 from enricher.judges.chat import ChatOptions
 from enricher.judges.endpoint import Address, Carrier
 from enricher.judges.prices import Prices
+from enricher.seams import ModelCall
 from enricher.settings import Settings
 from enricher.store import Store
 from enricher.store.traffic import Caps, StoreBatchBook, StoreLedger, keepsake
@@ -24,6 +25,7 @@ class Wiring:
     traces: int | None = None  # under way at a time; None: as many as usual
     salt: bytes | None = None  # what the tags of prompts are derived from; None: another for each run
     carrier: Callable[[ChatOptions], Carrier | None] = lambda options: None
+    watch: Callable[[ModelCall], None] | None = None  # told of each question and its outcome
 
     async def aclose(self) -> None:
         """Close the books."""

@@ -22,6 +22,7 @@ from enricher.judges.prices import Prices, estimate
 from enricher.judges.reply import clean
 from enricher.judges.wire import Answered, Unreached, retry_after
 from enricher.prompts import Message
+from enricher.seams import ModelCall
 from enricher.verdict import Status, Usage
 
 _log = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ class Chat:
         *,
         spending: Spending | None = None,
         carrier: Carrier | None = None,
+        watch: Callable[[ModelCall], None] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
@@ -124,6 +126,7 @@ class Chat:
         ]
         self._spending = spending
         self._carrier = carrier
+        self._watch = watch
         self._sleep = sleep
         self._jitter = jitter
         self._clock = clock
@@ -165,6 +168,8 @@ class Chat:
         )
         outcome = await self._asked(question)
         usage = outcome.usage.model_copy(update={"calls": question.calls, "latency_s": self._clock() - started})
+        if self._watch is not None:
+            self._watch(_told(self.options.model, messages, outcome, usage))
         return replace(outcome, usage=usage)
 
     def release(self) -> None:
@@ -349,3 +354,16 @@ def _text(content: Any) -> str | None:
 
 def _count(value: Any) -> int:
     return max(0, value) if isinstance(value, int) else 0
+
+
+def _told(model: str, messages: Sequence[Message], outcome: Reply | NoReply, usage: Usage) -> ModelCall:
+    reply = outcome if isinstance(outcome, Reply) else None
+    return ModelCall(
+        model=model,
+        snapshot=reply.snapshot if reply else None,
+        messages=[(message["role"], message["content"]) for message in messages],
+        reply=(reply.content or reply.refusal) if reply else None,
+        failure=outcome.failure if isinstance(outcome, NoReply) else None,
+        finish_reason=reply.finish_reason if reply else None,
+        usage=usage,
+    )

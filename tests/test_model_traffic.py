@@ -82,7 +82,7 @@ async def test_a_cap_for_a_run_is_used_up_and_the_rest_stays_due(house):
     assert report.left + report.failed.get("BUDGET_EXCEEDED", 0) == 401 - report.scored
     assert not report.is_clean
     assert any("budget of 5 a run" in problem for problem in report.problems)
-    assert "999 days" in house.model.requests[0].prompt  # flagged first
+    assert any("999 days" in request.prompt for request in house.model.requests[:32])  # flagged first
     assert set(report.failed) <= {expected["status"]}
     assert report.in_review == 0
     again = await house.run()

@@ -1,13 +1,12 @@
 """Count what a run did in small figures that are kept for years: for metrics, alerts and trends."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from enricher.pipeline import Judgement, Outcome
 from enricher.report import RunReport
 from enricher.trace import RejectReason
-from enricher.verdict import DiffResult, Standing, Usage, Verdict
+from enricher.verdict import Standing, Usage, kinds_of_findings
 
 BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # upper bounds of scores, each inclusive
 _WORST = (Standing.CONTRADICTED, Standing.UNSUPPORTED)
@@ -46,7 +45,7 @@ class Meter:
         self._versions.add(verdict.provenance.version)
         self._recalled += judgement.is_recalled
         self._spent += Usage() if judgement.is_recalled else verdict.usage
-        self._findings.update(_kinds_of_findings(verdict))
+        self._findings.update(kinds_of_findings(verdict))
         if verdict.score is not None:
             counts = self._scores.setdefault(name, [0.0] * (len(BUCKETS) + 1))
             counts[next(i for i, bound in enumerate(BUCKETS) if verdict.score <= bound + 1e-9)] += 1
@@ -84,13 +83,3 @@ class Meter:
             "unwritten": report.unwritten,
             "in_review": report.in_review,
         }
-
-
-def _kinds_of_findings(verdict: Verdict) -> Iterator[str]:
-    """Yield the issue type of each finding; judges without issue types have their standing."""
-    if verdict.result is None:
-        return
-    if isinstance(verdict.result, DiffResult):
-        yield from (str(segment.issue_type) for segment in verdict.result.segments if segment.is_finding)
-    else:
-        yield from (str(part.standing).upper() for part in verdict.result.parts if part.is_finding)

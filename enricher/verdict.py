@@ -71,6 +71,7 @@ __all__ = [
     "Status",
     "Usage",
     "Verdict",
+    "kinds_of_findings",
     "summary_of",
     "supported_share",
 ]
@@ -160,6 +161,15 @@ class Verdict(Noun):
     def score(self) -> float | None:
         """Return the score computed from the labels; None unless the status is OK."""
         return self.result.score if self.result is not None and self.status is Status.OK else None
+
+
+def kinds_of_findings(verdict: Verdict) -> tuple[str, ...]:
+    """Name the issue type of each finding; judges that have none name how the statement stands."""
+    if verdict.result is None:
+        return ()
+    if isinstance(verdict.result, DiffResult):
+        return tuple(str(segment.issue_type) for segment in verdict.result.segments if segment.is_finding)
+    return tuple(str(part.standing).upper() for part in verdict.result.parts if part.is_finding)
 
 
 class Route(StrEnum):

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions
+from enricher.judges.consistency import ModelConsistencyJudge
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.faithfulness import ModelFaithfulnessJudge
 from enricher.judges.halves import ModelHalvesJudge
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.local_consistency import LocalConsistencyJudge
 from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
+from enricher.judges.local_halves import LocalHalvesJudge
 from enricher.judges.rehearsal import Rehearsal
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
@@ -24,6 +27,7 @@ from enricher.wiring import Wiring, prices_of
 
 # One line a judge: how it is made on a model, and how on the embedded engine.
 _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
+    "consistency": lambda chat, prompt, choice, salt: ModelConsistencyJudge(chat, prompt, salt=salt),
     "diff": lambda chat, prompt, choice, salt: ModelDiffJudge(chat, prompt, salt=salt),
     "faithfulness": lambda chat, prompt, choice, salt: ModelFaithfulnessJudge(
         chat, prompt, focus=choice.focus, salt=salt
@@ -31,6 +35,7 @@ _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
     "halves": lambda chat, prompt, choice, salt: ModelHalvesJudge(chat, prompt, salt=salt),
 }
 _LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
+    "consistency": lambda job, choice: LocalConsistencyJudge(),
     "diff": lambda job, choice: LocalDiffJudge(),
     "faithfulness": lambda job, choice: LocalFaithfulnessJudge(focus=choice.focus),
     "halves": lambda job, choice: LocalHalvesJudge(),

@@ -92,8 +92,8 @@ def _claim(number: int, entry: Mapping[str, Any], item: Item, material: Material
     evidence = _evidence(entry, material)
     _require_evidence(number, verdict, evidence, text)
     in_answer = _share(_tokens(text), _tokens(item.answer)) >= _ENOUGH
-    sentence = _sentence_of(text, entry.get("sentence"), wanted) if in_answer else None
-    start, end = _place(text, sentence) if sentence else (None, None)
+    sentence = sentence_of(text, entry.get("sentence"), wanted) if in_answer else None
+    start, end = located(text, sentence) if sentence else (None, None)
     return Claim(
         claim_id=f"c{number}",
         text=text,
@@ -141,7 +141,8 @@ def _compared(value: Mapping[str, Any], claims: Sequence[Claim]) -> tuple[float 
     return stated, flags
 
 
-def _sentence_of(text: str, name: Any, wanted: Sequence[Sentence]) -> Sentence | None:
+def sentence_of(text: str, name: Any, wanted: Sequence[Sentence]) -> Sentence | None:
+    """Return the sentence that makes a claim: the named one, else the one that shares most; None if none does."""
     named = next((s for s in wanted if isinstance(name, str) and s.id == name.strip().strip("[]")), None)
     if named is not None:
         return named
@@ -150,7 +151,7 @@ def _sentence_of(text: str, name: Any, wanted: Sequence[Sentence]) -> Sentence |
     return best if best is not None and _share(words, _tokens(best.text)) >= _ENOUGH else None
 
 
-def _place(text: str, sentence: Sentence) -> tuple[int, int]:
+def located(text: str, sentence: Sentence) -> tuple[int, int]:
     """Return where the answer says it: the clauses that the claim takes up, else the whole sentence."""
     words = _tokens(text)
     own = [(start, end) for start, end in _clauses(sentence.text) if _tokens(sentence.text[start:end])]

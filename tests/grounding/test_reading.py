@@ -1,6 +1,10 @@
 """A sentence is read once: words under keys, clauses, language, names; citations are blanks."""
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from enricher.grounding.reading import read
 from enricher.grounding.tokens import key_of, tokenize
@@ -76,3 +80,22 @@ def test_names_are_told_by_their_capitals_where_capitals_mean_something():
     assert read("Yesterday Norvik AG acquired Borel.").names == {"norvik", "ag", "borel"}
     assert read("Die Kündigungsfrist beträgt drei Monate zum Quartalsende.").names == frozenset()
     assert read("Terms And Conditions Of The Central Hall Company Limited").names == frozenset()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["The", "don't", "d'été", "1,5", "give", "back", "up", "down", "6%", "x_y", "İ", "ﬁn", "—", "["]
+        )
+        | st.text(max_size=6),
+        max_size=12,
+    ).map(" ".join)
+)
+def test_words_stand_where_their_tokens_say_and_come_in_that_order(text):
+    reading = read(text)
+    if not re.search("[\u0e00-\u1fff\u3005-\uffff]", text):
+        places = [found.span() for found in re.finditer(r"[^\W_]+(?:['’][^\W\d_]+)*", reading.text)]
+        assert [(token.start, token.end) for token in reading.tokens] == places
+    assert reading.words == {token.word for token in reading.tokens}
+    assert list(reading.all_keys) == list(dict.fromkeys(token.key for token in reading.tokens if token.weight))

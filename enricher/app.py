@@ -9,9 +9,10 @@ import signal
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -20,6 +21,7 @@ from connectors.formats import raw_trace, read_file
 from connectors.phoenix import PhoenixConnector
 from enricher import __version__, logs
 from enricher.choosing import Request
+from enricher.conclusion import conclude
 from enricher.doctor import Check, check_connection, check_rules
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
@@ -33,7 +35,7 @@ from enricher.prompts import verify as released_problems
 from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Done, Plan, Run, RunResult, handler_for
-from enricher.seams import Connector, Executor
+from enricher.seams import Connector, Executor, Unwatched
 from enricher.settings import Connection, FilesConnection, LangSmithConnection, Settings, with_secrets, without_secrets
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
@@ -42,6 +44,7 @@ from enricher.steps.transfer import transfer
 from enricher.steps.validation import validate
 from enricher.store import EvaluationKey, Store, Story, Taken
 from enricher.store.sharing import same_input
+from enricher.telemetry import Telemetry
 from enricher.trace import Extraction, Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
 from enricher.wiring import Wiring, wire, wire_records
@@ -54,6 +57,7 @@ class App:
     settings: Settings
     store: Store
     connectors: Mapping[str, Connector]
+    telemetry: Telemetry | None = None
 
     @classmethod
     async def open(cls, settings: Settings) -> Self:
@@ -65,7 +69,10 @@ class App:
         logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
         guard(settings)
         connectors = {name: _connector(name, section) for name, section in settings.connections.items()}
-        return cls(settings=settings, store=await Store.open(settings.store), connectors=connectors)
+        wanted = settings.telemetry
+        telemetry = Telemetry(wanted, version=version("trace-enricher")) if wanted.endpoint else None
+        store = await Store.open(settings.store)
+        return cls(settings=settings, store=store, connectors=connectors, telemetry=telemetry)
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,6 +80,8 @@ class App:
     async def __aexit__(self, *_problem: object) -> None:
         for connector in self.connectors.values():
             await connector.aclose()
+        if self.telemetry is not None:
+            await self.telemetry.aclose()
         await self.store.aclose()
 
     @contextlib.asynccontextmanager
@@ -83,7 +92,8 @@ class App:
             raise SetupError(f"there is no job '{name}'; the config has {', '.join(self.settings.jobs)}")
         trace_deadline = self.settings.openai.deadline_per_trace
         wiring = await wire(self.settings, name, self.store, dry_run=dry_run, spender=spender)
-        panel = Panel.of(self.settings, job, wiring)
+        watch = self.telemetry or Unwatched()
+        panel = Panel.of(self.settings, job, replace(wiring, watch=watch.called if self.telemetry else None))
         try:
             yield Plan(
                 name=name,
@@ -106,6 +116,7 @@ class App:
                     ),
                     paths=ExtractionPaths(**job.paths.model_dump()),
                     redaction=await redaction_rules(self.settings, self.store),
+                    watch=watch,
                     annotation_prefix=job.annotation_prefix,
                     report_url=self.settings.report_url,
                     citation_base=job.citation_base,
@@ -128,7 +139,9 @@ class App:
             for watching in (_stop_when(hold.lost, stop), _release_when(stop, plan)):
                 stack.callback(asyncio.create_task(watching).cancel)
             await purge(self.settings, self.store)
-            return await run.execute()
+            result = await run.execute()
+            report = await conclude(self.settings, self.store, self.telemetry, result.report)
+            return replace(result, report=report)
 
     def _executor(self, plan: Plan) -> Executor:
         if self.settings.executor == "local":

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from enricher import logs
-from enricher.commands.console import DONE, INCOMPLETE, OPERATOR, AsJson, ConfigFile, complain, end_with, print_json
+from enricher.commands.console import (
+    ALERT,
+    DONE,
+    INCOMPLETE,
+    OPERATOR,
+    AsJson,
+    ConfigFile,
+    complain,
+    end_with,
+    print_json,
+)
 from enricher.commands.privacy import forget, purge
 from enricher.commands.schedule import schedule
 from enricher.errors import EnricherError, SetupError
@@ -123,6 +133,8 @@ def run(
 
 
 def _exit_code(reports: "list[RunReport]") -> int:
+    if any(alert.is_new for report in reports for alert in report.alerts):
+        return ALERT
     return DONE if all(report.is_clean for report in reports) else INCOMPLETE
 
 

@@ -99,6 +99,23 @@ class Tally(Noun):
     certainties: dict[str, int] = Field(default_factory=dict)  # findings by what a second check made of them
 
 
+class Alert(Noun):
+    """A rate of the job against its threshold."""
+
+    rule: str  # unsupported, contradicted, failed, rejected, drift
+    value: float
+    threshold: float
+    items: int  # what the rate is of
+    sentence: str
+    raised_at: datetime | None = None
+    is_new: bool = False  # raised by this run; an alert that goes on is told no second time
+
+    @property
+    def is_breached(self) -> bool:
+        """Tell whether the threshold is passed."""
+        return self.value > self.threshold
+
+
 class RunReport(Noun):
     """Everything a run did. Every trace that was chosen is in exactly one of judged, rejected, deferred, left."""
 
@@ -135,6 +152,7 @@ class RunReport(Noun):
     left: int = 0  # due, but not reached
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    alerts: tuple[Alert, ...] = ()  # thresholds that are passed
     findings: tuple[Finding, ...] = ()  # worst first, at most 100
     disagreements: tuple[Disagreement, ...] = ()  # at most 100
     agreement: tuple[AgreementRate, ...] = ()  # of the last 30 days, this run included
@@ -153,6 +171,9 @@ def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
     parts: list[RenderableType] = [_headline(report), _numbers(report)]
     parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
     parts += [Text(f"! {problem}", style="red") for problem in report.problems]
+    parts += [
+        Text(f"!! {alert.sentence}{'' if alert.is_new else _since(alert)}", style="bold red") for alert in report.alerts
+    ]
     if report.findings:
         parts.append(_findings(report.findings[:traces]))
         if len(report.findings) > traces:
@@ -170,6 +191,10 @@ def as_html(report: RunReport) -> str:
     """Render the report as one self-contained page."""
     environment = Environment(loader=PackageLoader("enricher", "templates"), autoescape=True)
     return environment.get_template("report.html").render(report=report, numbers=list(_rows(report)))
+
+
+def _since(alert: Alert) -> str:
+    return f", since {alert.raised_at:%Y-%m-%d %H:%M} UTC" if alert.raised_at else ""
 
 
 def _headline(report: RunReport) -> Text:

@@ -14,7 +14,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.health",),
     ("enricher.review", "enricher.schedule", "enricher.demo"),
     ("enricher.app",),
-    ("enricher.doctor",),
+    ("enricher.doctor", "enricher.conclusion",),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
     ("enricher.choosing", "enricher.counting", "enricher.wiring", "enricher.privacy", "enricher.alerts", "enricher.metrics"),
     ("enricher.delivery", "enricher.handling"),

@@ -11,7 +11,7 @@ import typer
 
 from enricher.errors import EnricherError
 
-DONE, INCOMPLETE, OPERATOR = 0, 1, 2
+DONE, INCOMPLETE, OPERATOR, ALERT = 0, 1, 2, 3
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="YAML file; see config/default.yaml.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -23,6 +23,7 @@ from enricher.store.records import (
     item_id,
 )
 from enricher.store.schema import (
+    batch_lines,
     evaluations,
     items,
     outbox,
@@ -227,8 +228,15 @@ def review_records(connection: Connection, query: Select[Any]) -> list[ReviewRec
     ]
 
 
+def amend_report(connection: Connection, run_id: str, report: Any) -> None:
+    """Replace the report of a run."""
+    connection.execute(update(runs).where(runs.c.id == run_id).values(report=report))
+
+
 def purge_raw_replies(connection: Connection, before: datetime) -> int:
     """Delete raw replies settled before a moment; verdicts stay. Return how many."""
+    # Also those that a batch brought and nobody came back for.
+    connection.execute(delete(batch_lines).where(batch_lines.c.updated_at < before, batch_lines.c.batch_id.is_(None)))
     return connection.execute(delete(raw_replies).where(raw_replies.c.settled_at < before)).rowcount
 
 

@@ -152,6 +152,10 @@ class Store:
         now, reached = self.clock(), list(watermarks)
         await self._writer.write(lambda c: history.finish_run(c, run_id, state, counters, report, reached, now))
 
+    async def amend_report(self, run_id: str, report: Any) -> None:
+        """Replace the report of a run that has ended."""
+        await self._writer.write(lambda c: history.amend_report(c, run_id, report))
+
     async def watermark(self, job: str, connection: str, rule: str) -> datetime | None:
         """Return how far a rule has looked; None when it never has."""
         return await self._read(lambda c: history.watermark(c, job, connection, rule))

@@ -1,0 +1,207 @@
+"""Alerts: rates of a job over its latest runs against what the config allows, told once for each breach."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from enricher.report import Alert, RunReport
+from enricher.settings import Alerts, Webhook
+from enricher.store import Store
+from enricher.store.alarms import Alarm
+from enricher.store.gauges import FinishedRun
+from enricher.verdict import Status
+
+log = logging.getLogger(__name__)
+
+SIGNATURE = "X-Enricher-Signature"
+_ATTEMPTS = 3  # of one webhook in one run; the next run tries again
+_TIMEOUT_S = 10.0
+_NO_FAILURES = frozenset({Status.OK, Status.NO_CLAIMS, Status.BUDGET_EXCEEDED})  # what a budget left stays due
+_SENTENCES = {
+    "unsupported": "{value:.1%} of {of} answers say what no document says (threshold {threshold:.1%})",
+    "contradicted": "{value:.1%} of {of} answers contradict a document (threshold {threshold:.1%})",
+    "failed": "{value:.1%} of {of} judgements failed (threshold {threshold:.1%})",
+    "rejected": "{value:.1%} of {of} traces could not be judged (threshold {threshold:.1%})",
+    "drift": "the mean score of {of} answers moved by {value:.3f} against the runs before (threshold {threshold:.3f})",
+}
+
+
+def measure(runs: Sequence[FinishedRun], section: Alerts) -> list[Alert]:
+    """Measure each rate that has a threshold and enough to go by; `runs` are those of one job, newest first."""
+    figures = [run.counters for run in runs if _has_judged(run.counters)]
+    window, before = figures[: section.window], figures[section.window :][: section.drift_runs]
+    found = []
+    for rule, (value, of) in _rates(window, before).items():
+        threshold: float | None = getattr(section, rule)
+        if threshold is not None and value is not None and of >= section.min_items:
+            found.append(_alert(rule, abs(value), threshold, of))
+    return found
+
+
+async def follow(store: Store, section: Alerts, report: RunReport) -> RunReport:
+    """Raise and lower the alerts of the job that has just run, tell the webhooks, and put both into the report."""
+    rules = [rule for rule in _SENTENCES if getattr(section, rule) is not None]
+    if not rules or not report.run_id:
+        return report
+    runs = await store.finished_runs(report.job, limit=section.window + section.drift_runs + 1)
+    measured = {alert.rule: alert for alert in measure(runs, section)}
+    # A rule that was taken out of the config is lowered too.
+    checked = {*measured, *(rule for rule in _SENTENCES if rule not in rules)}
+    breached = {rule for rule, alert in measured.items() if alert.is_breached}
+    alarms = await store.follow_alerts(report.job, breached, checked, report.run_id)
+    alerts = tuple(
+        alert.model_copy(update={"raised_at": alarms[rule].raised_at, "is_new": alarms[rule].run_id == report.run_id})
+        for rule, alert in measured.items()
+        if rule in alarms
+    )
+    problems = await _tell(store, section.webhooks, report, alerts, alarms)
+    if not alerts and not problems:
+        return report
+    report = report.model_copy(update={"alerts": alerts, "problems": (*report.problems, *problems)})
+    await store.amend_report(report.run_id, report.model_dump(mode="json"))
+    return report
+
+
+def _has_judged(figures: Mapping[str, Any]) -> bool:
+    return bool(figures.get("judged") or figures.get("rejected"))
+
+
+def _rates(
+    window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[float | None, int]]:
+    answers = {key: _sum(window, "answers", key) for key in ("judged", "unsupported", "contradicted")}
+    statuses = [(status, count) for one in window for each in one["judged"].values() for status, count in each.items()]
+    judged = sum(count for _, count in statuses)
+    failed = sum(count for status, count in statuses if status not in _NO_FAILURES)
+    rejected = sum(count for one in window for count in one["rejected"].values())
+    looked_at = rejected + sum(one["items"] for one in window)
+    return {
+        "unsupported": (_share(answers["unsupported"], answers["judged"]), answers["judged"]),
+        "contradicted": (_share(answers["contradicted"], answers["judged"]), answers["judged"]),
+        "failed": (_share(failed, judged), judged),
+        "rejected": (_share(rejected, looked_at), looked_at),
+        "drift": _drift(window, before),
+    }
+
+
+def _sum(window: Sequence[Mapping[str, Any]], group: str, key: str) -> int:
+    return sum(one[group].get(key, 0) for one in window)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _drift(window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> tuple[float | None, int]:
+    """Compare mean scores, judge by judge, with the runs before of the very same judge versions; return the largest."""
+    versions = {version for one in window for version in one["versions"]}
+    # A new prompt or model is no drift of the application; scores of two versions can't be compared.
+    comparable = [one for one in before if set(one["versions"]) & versions == set(one["versions"]) and one["scores"]]
+    moves = [(0.0, 0)]
+    for judge in {judge for one in window for judge in one["scores"]}:
+        now, then = _mean(window, judge), _mean(comparable, judge)
+        if now is not None and then is not None:
+            moves.append((now[0] - then[0], min(now[1], then[1])))
+    return max(moves, key=lambda move: abs(move[0])) if len(comparable) > 1 else (None, 0)
+
+
+def _mean(figures: Sequence[Mapping[str, Any]], judge: str) -> tuple[float, int] | None:
+    scores = [one["scores"][judge] for one in figures if judge in one["scores"]]
+    count = int(sum(sum(each[:-1]) for each in scores))
+    return (sum(each[-1] for each in scores) / count, count) if count else None
+
+
+def _alert(rule: str, value: float, threshold: float, of: int) -> Alert:
+    sentence = _SENTENCES[rule].format(value=value, threshold=threshold, of=of)
+    return Alert(rule=rule, value=value, threshold=threshold, items=of, sentence=sentence)
+
+
+# telling
+
+
+async def _tell(
+    store: Store, hooks: Sequence[Webhook], report: RunReport, alerts: Sequence[Alert], alarms: Mapping[str, Alarm]
+) -> list[str]:
+    """Tell each webhook what it has not taken yet; return one sentence for each that did not take it."""
+    told = {alert.rule: set(alarms[alert.rule].told) for alert in alerts}
+    problems = []
+    for number, hook in enumerate(hooks):
+        url = hook.secret_url.get_secret_value() if hook.secret_url else hook.url or ""
+        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        news = [alert for alert in alerts if name not in told[alert.rule]]
+        if not news:
+            continue
+        problem = await _post(url, hook, report, news)
+        if problem is None:
+            for alert in news:
+                told[alert.rule].add(name)
+        else:
+            problems.append(f"webhook {number} was not told of {', '.join(a.rule for a in news)}: {problem}")
+    for problem in problems:
+        log.error("job %s: %s", report.job, problem)
+    if told:
+        await store.note_alerts_told(report.job, told)
+    return problems
+
+
+async def _post(url: str, hook: Webhook, report: RunReport, alerts: Sequence[Alert]) -> str | None:
+    payload = _for_slack(report, alerts) if hook.form == "slack" else _for_machines(report, alerts)
+    body = json.dumps(payload).encode()
+    problem = "it was not tried"
+    async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(0.5 * 4.0 ** (attempt - 1))
+            headers = {"Content-Type": "application/json", "User-Agent": "trace-enricher", **_signed(hook, body)}
+            try:
+                answer = await client.post(url, content=body, headers=headers)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                # Never the URL, which may be a secret.
+                problem = f"it can't be reached ({type(error).__name__})"
+                continue
+            if answer.is_success:
+                return None
+            problem = f"it answered {answer.status_code}"
+            if answer.status_code not in (408, 425, 429) and answer.status_code < 500:
+                break
+    return problem
+
+
+def _signed(hook: Webhook, body: bytes) -> dict[str, str]:
+    """Sign the moment and the body, so that the receiver can tell who sent it, and that it is not an old one."""
+    if hook.secret is None:
+        return {}
+    moment = str(int(time.time()))
+    digest = hmac.digest(hook.secret.get_secret_value().encode(), moment.encode() + b"." + body, "sha256").hex()
+    return {SIGNATURE: f"t={moment},v1={digest}"}
+
+
+def _for_slack(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:
+    lines = [f"• {alert.sentence}" for alert in alerts]
+    return {"text": "\n".join([f"*Trace Enricher, job {_plain(report.job)}*: run {report.run_id}", *lines])}
+
+
+def _plain(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _for_machines(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:
+    return {
+        "event": "alert",
+        "job": report.job,
+        "run_id": report.run_id,
+        "finished": _moment(report.finished),
+        "alerts": [alert.model_dump(mode="json", exclude={"is_new"}) for alert in alerts],
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

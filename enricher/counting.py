@@ -88,7 +88,7 @@ class Counts:
         self._in_review += bool(judgement.decision.reasons)
         if not judgement.is_recalled:
             self.spend(verdict.usage)
-        if not verdict.status.is_verdict:
+        if not verdict.status.is_verdict and verdict.status is not Status.SKIPPED:
             self._failed[str(verdict.status)] += 1
         if len(self._disagreements) < _LISTED:
             self._disagreements += _disagreements(verdict)

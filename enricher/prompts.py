@@ -4,6 +4,7 @@ A file holds YAML front matter (judge, version, variables, output schema, notes)
 `=== system ===`, `=== context ===` or `=== task ===`. `{{name}}` stands for a variable, and `{{#name}} ... {{/name}}`
 for text that appears only if the variable has a value. A prompt with `shared: context@v2` takes `system` and `context`
 from that file: they come first and are the same for all judges of an item, so that the provider's prefix cache works.
+`before: halves_context@v1` names a prompt that is asked first; it belongs to this one and is part of its fingerprint.
 """
 
 import hashlib
@@ -49,6 +50,7 @@ class Prompt:
     notes: str = ""
     additions: Mapping[str, str] = field(default_factory=dict)  # additional_constraints, examples, risk_level
     fingerprint: str = ""
+    before: "Prompt | None" = None  # what is asked first
 
     @property
     def name(self) -> str:
@@ -88,6 +90,13 @@ def load(
         sections = {**shared_sections, **sections}
         variables = [*shared_head.get("variables", ()), *variables]
         digests.append(shared_digest)
+    before = None
+    if first := head.get("before"):
+        if str(first) == name:
+            raise SetupError(f"the prompt {name} can't be asked before itself")
+        texts = {"additional_constraints": additional_constraints, "examples": examples, "risk_level": risk_level}
+        before = load(str(first), folders=folders, **texts)
+        digests.append(before.fingerprint)
     additions = {
         "additional_constraints": additional_constraints.strip(),
         "examples": examples.strip(),
@@ -105,6 +114,7 @@ def load(
         notes=str(head.get("notes", "")).strip(),
         additions=additions,
         fingerprint=_sha256(json.dumps([digests, additions], sort_keys=True))[:16],
+        before=before,
     )
 
 

@@ -132,9 +132,11 @@ def render(
 
 def label(verdict: Verdict) -> str:
     """Return the word people filter by."""
-    if verdict.status is Status.NO_CLAIMS or verdict.result is None:
+    result = verdict.result
+    # To decline is no claim, and still the fault of one half.
+    if result is None or (verdict.status is Status.NO_CLAIMS and not isinstance(result, HalvesResult)):
         return "no_claims"
-    return verdict.result.label
+    return result.label
 
 
 def explain(verdict: Verdict) -> str:
@@ -180,6 +182,12 @@ def details(result: Result) -> dict[str, Any]:
             "counts": result.counts,
         }
     elif isinstance(result, HalvesResult):
+        axes = {name: getattr(result, name) for name in _AXES}
+        found |= {name: axis.value for name, axis in axes.items()}
+        found |= {"reasons": {name: axis.reason for name, axis in axes.items()}}
+        found |= {
+            "evidence": {name: [_quote(q) for q in axis.evidence] for name, axis in axes.items() if axis.evidence}
+        }
         found |= {"failing_half": str(result.failing_half), "fix_note": result.fix_note}
     elif isinstance(result, PairwiseResult):
         found |= {"hallucinations": [_part(flag) for flag in result.hallucinations]}
@@ -190,7 +198,12 @@ def details(result: Result) -> dict[str, Any]:
 
 
 # The summary stands beside the metadata, and the statements are written out by `details`.
-_OWN_WAY = {"summary", "segments", "claims", "hallucinations", "faithful_probability"}
+_AXES = ("context_relevance", "faithfulness", "answer_relevance")
+_OWN_WAY = {*_AXES, "summary", "segments", "claims", "hallucinations", "faithful_probability"}
+
+
+def _quote(quote: Quote) -> dict[str, Any]:
+    return {"document_id": quote.document_id, "text": quote.text, "start": quote.start, "end": quote.end}
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from enricher.app import App
 from enricher.choosing import Request
 from enricher.errors import SetupError
+from enricher.judges.diff import ModelDiffJudge
 from enricher.progress import Silent
 from enricher.report import as_text, show
 from enricher.settings import Settings
@@ -249,6 +250,23 @@ async def test_two_traces_with_the_same_input_share_a_verdict_with_ids_of_their_
     assert "t1-" not in written["t2"].model_dump_json()
     other = await house.run(trace_ids=("t2",), job={"additional_constraints": "Dates count."})
     assert (house.calls, other.scored) == (3, 1)
+
+
+async def test_a_bug_in_a_judge_costs_one_trace_and_no_other(house, monkeypatch):
+    known = case("CN-02")
+    house.fill(known["input"]["traces"])
+    real = ModelDiffJudge.judge
+
+    async def judge(self, item):
+        if item.trace_id == "t3":
+            raise ZeroDivisionError
+        return await real(self, item)
+
+    monkeypatch.setattr(ModelDiffJudge, "judge", judge)
+    report = await asyncio.wait_for(house.run(), 60)
+    assert report.scored == known["expected"]["ok"]
+    assert report.failed == {"BUG": 1}
+    assert "t3" in report.problems[0]
 
 
 async def test_a_deadline_for_a_trace_bounds_all_its_calls(house):

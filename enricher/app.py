@@ -22,6 +22,7 @@ from connectors.phoenix import PhoenixConnector
 from enricher import __version__, logs
 from enricher.choosing import Request
 from enricher.conclusion import conclude
+from enricher.delivery import deliver
 from enricher.doctor import Check, check_connection, check_rules
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
@@ -36,7 +37,15 @@ from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Done, Plan, Run, RunResult, handler_for
 from enricher.seams import Connector, Executor, Unwatched
-from enricher.settings import Connection, FilesConnection, LangSmithConnection, Settings, with_secrets, without_secrets
+from enricher.settings import (
+    Connection,
+    FilesConnection,
+    LangSmithConnection,
+    Policy,
+    Settings,
+    with_secrets,
+    without_secrets,
+)
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import redact
@@ -108,12 +117,10 @@ class App:
                     judges=panel.judges,
                     second=panel.second,
                     recall=_recall(self.store),
-                    policy=PolicyRule(
-                        route=Route(job.policy.route),
-                        risk_level=job.risk_level,
-                        review_below=job.policy.review_below,
-                        review_failures=job.policy.review_failures,
-                    ),
+                    policy=_policy(job.policy, job.risk_level),
+                    rule_policies={
+                        rule.name: _policy(rule.policy, job.risk_level) for rule in job.rules if rule.policy
+                    },
                     paths=ExtractionPaths(**job.paths.model_dump()),
                     redaction=await redaction_rules(self.settings, self.store),
                     watch=watch,
@@ -142,6 +149,15 @@ class App:
             result = await run.execute()
             report = await conclude(self.settings, self.store, self.telemetry, result.report)
             return replace(result, report=report)
+
+    async def deliver_now(self, connection: str) -> int:
+        """Send what is queued for a connection; return how many write-backs are left for the next run."""
+        if connection not in self.connectors:
+            return 0
+        no_more = asyncio.Event()
+        no_more.set()
+        found = await deliver(self.store, {connection: self.connectors[connection]}, no_more=no_more)
+        return found.left
 
     def _executor(self, plan: Plan) -> Executor:
         if self.settings.executor == "local":
@@ -213,6 +229,15 @@ async def _release_when(stop: asyncio.Event, plan: Plan) -> None:
 async def _stop_when(lost: asyncio.Event, stop: asyncio.Event) -> None:
     await lost.wait()
     stop.set()
+
+
+def _policy(section: Policy, risk_level: str) -> PolicyRule:
+    return PolicyRule(
+        route=Route(section.route),
+        risk_level=risk_level,
+        review_below=section.review_below,
+        review_failures=section.review_failures,
+    )
 
 
 def _skipped(store: Store, name: str, owner: str) -> RunResult:

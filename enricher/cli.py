@@ -27,7 +27,9 @@ from enricher.commands.console import (
     end_with,
     print_json,
 )
+from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
+from enricher.commands.review import group as review_group
 from enricher.commands.schedule import schedule
 from enricher.errors import EnricherError, SetupError
 
@@ -44,6 +46,8 @@ cli = typer.Typer(
 )
 prompts_cli = typer.Typer(help="Prompt versions and their hashes.", no_args_is_help=True)
 cli.add_typer(prompts_cli, name="prompts")
+cli.add_typer(review_group, name="review")
+cli.add_typer(export_group, name="export")
 
 
 def main() -> None:

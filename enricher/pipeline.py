@@ -6,7 +6,7 @@ select ─► pull ─► extract ─► validate ─► redact ─► judge ─
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from enricher.grounding.citations import check_citations
@@ -78,6 +78,7 @@ class Pipeline:
     recall: Recall
     second: SecondCheck | None = None  # looks again at what a model found
     policy: PolicyRule = field(default_factory=PolicyRule)
+    rule_policies: Mapping[str, PolicyRule] = field(default_factory=dict)  # of rules that have one of their own
     paths: ExtractionPaths = field(default_factory=ExtractionPaths)
     redaction: RedactionRules = field(default_factory=RedactionRules)
     watch: Watch = field(default_factory=Unwatched)
@@ -125,7 +126,7 @@ class Pipeline:
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
         verdict = known or await self._examined(item, judge)
-        decision = decide(verdict, self.policy)
+        decision = decide(verdict, self._policy(ref))
         annotations = render(
             verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
         )  # fmt: skip
@@ -143,6 +144,11 @@ class Pipeline:
             verdict = redact_verdict(verdict, item, self.redaction)
             tell(verdict)
         return verdict
+
+    def _policy(self, ref: TraceRef) -> PolicyRule:
+        """Return the policy of the first rule that chose the trace and has one, else that of the job."""
+        own = (self.rule_policies[rule] for rule in ref.rules if rule in self.rule_policies)
+        return next(own, self.policy)
 
     def _provenance(self, provenance: Provenance) -> Provenance:
         """Name the second check in what a model's verdict rests on; the embedded engine does not check itself."""

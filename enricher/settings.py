@@ -133,6 +133,14 @@ class SpanRule(Section):
     filter: str | None = None
 
 
+class Policy(Section):
+    """What happens to a verdict."""
+
+    route: Literal["write", "review", "both"] = "write"
+    review_below: Share | None = None  # None: 0.9 when the risk level is high, else never
+    review_failures: bool = True
+
+
 class Rule(Section):
     """One reason to look at a trace."""
 
@@ -142,6 +150,7 @@ class Rule(Section):
     rate: Share = 1.0
     max_per_stratum: int | None = Field(default=None, ge=1)
     stratum: str | None = None
+    policy: Policy | None = None  # None: that of the job
 
 
 DEFAULT_RULES = (
@@ -165,14 +174,6 @@ class Paths(Section):
     document_text: str | None = None
     document_id: str | None = None
     documents_span: str | None = None  # name of the span that holds the documents
-
-
-class Policy(Section):
-    """What happens to a verdict."""
-
-    route: Literal["write", "review", "both"] = "write"
-    review_below: Share | None = None  # None: 0.9 when the risk level is high, else never
-    review_failures: bool = True
 
 
 class JudgeChoice(Section):

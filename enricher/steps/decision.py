@@ -2,10 +2,25 @@
 
 from dataclasses import dataclass
 
-from enricher.verdict import Decision, Route, Standing, Status, Verdict
+from enricher.verdict import Certainty, Decision, Route, Standing, Status, Verdict
 
 # Flags of a verdict or segment after which nobody should rely on it unread.
-_DOUBTS = ("evidence_not_verified", "context_truncated", "dropped_attributes", "injection_suspected", "source_conflict")
+_DOUBTS = (
+    "source_conflict",
+    "position_bias",
+    "injection_suspected",
+    "overruled_by_second_check",
+    "second_check_failed",
+    "evidence_not_verified",
+    "context_truncated",
+    "dropped_attributes",
+)
+# What a second check can make of a finding that people should see, and the reason that the queue gives.
+_DISPUTES = {
+    Certainty.DISPUTED: "disputed",
+    Certainty.REFUTED: "disputed",
+    Certainty.UNCONFIRMED: "unconfirmed",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,5 +64,12 @@ def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:
     raised = {flag.partition(":")[0] for flag in (*verdict.flags, *(flag for part in parts for flag in part.flags))}
     if any(part.standing is Standing.SOURCE_CONFLICT for part in parts):
         raised.add("source_conflict")
+    if verdict.result is not None and verdict.result.kind == "pairwise" and verdict.result.has_position_bias:
+        raised.add("position_bias")
     reasons += [doubt for doubt in _DOUBTS if doubt in raised]
-    return reasons
+    reasons += [_DISPUTES[part.certainty] for part in parts if part.certainty in _DISPUTES]
+    # The embedded engine is unsure of every tenth sentence; where little is at stake nobody is asked about that.
+    is_strict = policy.risk_level == "high" or (verdict.result is not None and verdict.result.kind == "pairwise")
+    if is_strict and "low_confidence" in raised:
+        reasons.append("low_confidence")
+    return list(dict.fromkeys(reasons))

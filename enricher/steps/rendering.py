@@ -42,7 +42,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     NEEDS_REVIEW: (),
 }
 # The main annotation of each judge.
-_MAIN = {
+MAIN: Mapping[str, str] = {
     "diff": CONTEXT_DIFF,
     "faithfulness": "claim_faithfulness",
     "halves": "failing_half",
@@ -86,7 +86,7 @@ def render(
     rendered = []
     result = verdict.result
     if decision.route in (Route.WRITE, Route.BOTH) and result is not None:
-        main = _MAIN[result.kind]
+        main = MAIN[result.kind]
         rendered.append(
             annotation(
                 main,

@@ -27,6 +27,7 @@ from enricher.store.records import (
     Tally,
     Watermark,
 )
+from enricher.store.reviews import PersonsDecision, Question, QueueFilter
 from enricher.store.store import Hold, Store
 
 __all__ = [
@@ -42,6 +43,9 @@ __all__ = [
     "LeaseGrant",
     "OutboxRecord",
     "Outcome",
+    "PersonsDecision",
+    "Question",
+    "QueueFilter",
     "RefRecord",
     "RefState",
     "RejectionRecord",

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -313,6 +313,19 @@ review_items = Table(
     Index("ix_review_items_evaluation_id", "evaluation_id"),
     Index("ix_review_items_run_id", "run_id"),
     Index("ix_review_items_state", "state", "created_at", "id"),
+)
+
+# What people decided about a question: their labels. One row a person, so that nobody overwrites another.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("review_id", String, ForeignKey("review_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("person", Words, primary_key=True),
+    Column("outcome", String, nullable=False),  # confirm, reject or correct
+    Column("label", Words, nullable=False),  # of the whole verdict, as the person has it
+    Column("labels", Json, nullable=False),  # statement to its corrected label
+    Column("comment", Words, nullable=False),
+    Column("decided_at", Utc, nullable=False),
 )
 
 # Who runs what now, over all processes and hosts; an expired lease may be taken over.

@@ -196,23 +196,32 @@ def _by_key(row: Row) -> str:
 
 
 def _outbox_row(entry: _Entry, annotation: Annotation) -> Row:
-    return {
-        "key": annotation.key,
-        "evaluation_id": entry.id,
-        "run_id": entry.settlement.run_id,
-        "connection": annotation.connection,
-        "trace_id": annotation.trace_id,
-        "annotation": _json(annotation),
-        "revision": 0,
-        "state": DeliveryState.PENDING.value,
-        "reason": "",
-        "attempts": 0,
-        "checks": 0,
-        "next_attempt_at": entry.now,
-        "created_at": entry.now,
-        "sent_at": None,
-        "confirmed_at": None,
-    }
+    run_id = entry.settlement.run_id
+    return annotation_rows([annotation], evaluation_id=entry.id, run_id=run_id, now=entry.now)[0]
+
+
+def annotation_rows(annotations: Sequence[Annotation], *, evaluation_id: str, run_id: str, now: datetime) -> list[Row]:
+    """Return the rows of the outbox for write-backs that have not been sent."""
+    return [
+        {
+            "key": annotation.key,
+            "evaluation_id": evaluation_id,
+            "run_id": run_id,
+            "connection": annotation.connection,
+            "trace_id": annotation.trace_id,
+            "annotation": _json(annotation),
+            "revision": 0,
+            "state": DeliveryState.PENDING.value,
+            "reason": "",
+            "attempts": 0,
+            "checks": 0,
+            "next_attempt_at": now,
+            "created_at": now,
+            "sent_at": None,
+            "confirmed_at": None,
+        }
+        for annotation in annotations
+    ]
 
 
 def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:

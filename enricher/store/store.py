@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection, Engine, select
 
 from enricher.errors import EnricherError, TryAgain
-from enricher.store import alarms, forgetting, gauges, history, intake, leases, outbox, schedules, settlement
+from enricher.store import alarms, forgetting, gauges, history, intake, leases, outbox, reviews, schedules, settlement
 from enricher.store.agreement import Agreement, agreement
 from enricher.store.alarms import Alarm
 from enricher.store.engine import connect, parse_url, patiently, plain_errors
@@ -42,10 +42,11 @@ from enricher.store.records import (
     Tally,
     Watermark,
 )
+from enricher.store.reviews import PersonsDecision, Question, QueueFilter
 from enricher.store.schema import review_items, runs
 from enricher.store.writer import Writer
 from enricher.trace import TraceRef
-from enricher.verdict import Verdict
+from enricher.verdict import Annotation, Verdict
 
 T = TypeVar("T")
 
@@ -242,6 +243,27 @@ class Store:
             for record in page:
                 yield record
             after = page[-1].id
+
+    async def questions(self, wanted: QueueFilter, limit: int = 100, offset: int = 0) -> list[Question]:
+        """Return a page of the review queue, oldest first."""
+        return await self._read(lambda c: reviews.questions(c, wanted, limit, offset))
+
+    async def count_questions(self, wanted: QueueFilter) -> int:
+        """Count the questions to people that match."""
+        return await self._read(lambda c: reviews.count_questions(c, wanted))
+
+    async def question_like(self, beginning: str) -> list[Question]:
+        """Return the questions whose id begins with a text, at most two."""
+        return await self._read(lambda c: reviews.question_like(c, beginning))
+
+    async def decide(self, decision: PersonsDecision, annotations: Sequence[Annotation]) -> None:
+        """Record a person's decision and queue what is written back."""
+        now = self.clock()
+        await self._writer.write(lambda c: reviews.decide(c, decision, annotations, now))
+
+    async def persons_decisions(self) -> list[Question]:
+        """Return every question that somebody decided."""
+        return await self._read(reviews.persons_decisions)
 
     async def reviews(self, state: ReviewState = ReviewState.OPEN, limit: int = 100) -> list[ReviewRecord]:
         """Return questions to people, oldest first."""

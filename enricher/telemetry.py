@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _KIND = "openinference.span.kind"
 _SCORE_BOUNDS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 _SECONDS_BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-_FLUSH_MS = 10_000
 
 
 class Telemetry:
@@ -87,7 +86,6 @@ class Telemetry:
         """Send what is left, and wait for it no longer than the exporters do."""
         for provider in (self._tracers, self._meters):
             if provider is not None:
-                await asyncio.to_thread(provider.force_flush, _FLUSH_MS)
                 await asyncio.to_thread(provider.shutdown)
 
     def _count(self, verdict: Verdict) -> None:

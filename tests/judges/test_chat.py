@@ -369,3 +369,35 @@ def test_a_connection_that_cannot_work_is_refused_at_once(options, words):
 def test_an_unknown_context_window_is_taken_to_be_small():
     # CU-07
     assert ChatOptions(base_url="http://x", model="my-local-8b").window <= 8192
+
+
+async def test_what_the_server_asks_of_one_call_all_calls_keep_to(server, connect):
+    server.script(Fail(429, headers={"Retry-After": "20"}), Say("{}"))
+    chat, sleeps = connect(server)
+    assert isinstance(await ask(chat), Reply)
+    server._script.clear()
+    server.script(Fail(429, headers={"Retry-After": "20"}), Say("{}"))
+    first = asyncio.create_task(ask(chat))
+    while len(server.requests) < 3:
+        await asyncio.sleep(0)
+    while not first.done() and len(sleeps) < 2:
+        await asyncio.sleep(0)
+    assert isinstance(await ask(chat), Reply)
+    assert isinstance(await first, Reply)
+    assert all(20 <= pause <= 22 for pause in sleeps)
+
+
+async def test_a_wait_of_our_own_is_no_part_of_the_deadline(server, connect):
+    chat, sleeps = connect(server, requests_per_minute=1, deadline_s=30)
+    for _ in range(4):
+        assert isinstance(await ask(chat), Reply)
+    assert sum(sleeps) > 179
+
+
+async def test_a_reply_corrects_what_the_call_took_of_the_minute(server, connect):
+    usage = {"prompt_tokens": 100, "completion_tokens": 50}
+    server.default = lambda request: Say("{}", usage=usage)
+    chat, sleeps = connect(server, tokens_per_minute=4000)
+    for _ in range(10):
+        await ask(chat)
+    assert sleeps == []

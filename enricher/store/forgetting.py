@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, String, delete, select, type_coerce, update
+from sqlalchemy import Connection, String, delete, or_, select, type_coerce, update
 
 from enricher.store.schema import (
     batch_lines,
@@ -15,6 +15,7 @@ from enricher.store.schema import (
     hints,
     items,
     outbox,
+    pairs,
     refs,
     rejections,
     review_items,
@@ -32,6 +33,8 @@ def forget(connection: Connection, trace_id: str, now: datetime) -> int:
     A digest of its id stays behind, so that no rule and no webhook brings it back.
     """
     deleted = sum(connection.execute(delete(t).where(t.c.trace_id == trace_id)).rowcount for t in _TABLES)
+    is_compared = or_(pairs.c.champion_trace_id == trace_id, pairs.c.challenger_trace_id == trace_id)
+    deleted += connection.execute(delete(pairs).where(is_compared)).rowcount
     mentions = type_coerce(runs.c.report, String).contains(trace_id, autoescape=True)
     about = re.compile(rf"(?<![\w-]){re.escape(trace_id)}(?![\w-])")
     for run_id, report in connection.execute(select(runs.c.id, runs.c.report).where(mentions)).all():

@@ -5,7 +5,7 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, null, or_, select, update
 
 from enricher.store.intake import ref_records
 from enricher.store.outbox import outbox_records
@@ -27,6 +27,7 @@ from enricher.store.schema import (
     evaluations,
     items,
     outbox,
+    pairs,
     raw_replies,
     refs,
     rejections,
@@ -237,7 +238,9 @@ def purge_raw_replies(connection: Connection, before: datetime) -> int:
     """Delete raw replies settled before a moment; verdicts stay. Return how many."""
     # Also those that a batch brought and nobody came back for.
     connection.execute(delete(batch_lines).where(batch_lines.c.updated_at < before, batch_lines.c.batch_id.is_(None)))
-    return connection.execute(delete(raw_replies).where(raw_replies.c.settled_at < before)).rowcount
+    is_old = (pairs.c.settled_at < before) & pairs.c.replies.is_not(None)
+    of_pairs = connection.execute(update(pairs).where(is_old).values(replies=null())).rowcount
+    return of_pairs + connection.execute(delete(raw_replies).where(raw_replies.c.settled_at < before)).rowcount
 
 
 def _rejection(row: Row[Any]) -> RejectionRecord:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -447,4 +447,31 @@ alerts = Table(
     Column("raised_at", Utc, nullable=False),
     Column("run_id", String, nullable=False),  # the run that raised it
     Column("told", Json, nullable=False),  # digests of the webhooks that took it
+)
+
+# Two answers from the same context, and which is better. `id` is the digest of (comparison, pair_id, judge_version,
+# input_hash).
+pairs = Table(
+    "pairs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("comparison", Words, nullable=False),  # what was compared with what
+    Column("champion", Words, nullable=False),
+    Column("challenger", Words, nullable=False),
+    Column("pair_id", Words, nullable=False),
+    Column("champion_trace_id", Words, nullable=False),  # empty for plain records
+    Column("challenger_trace_id", Words, nullable=False),
+    Column("judge_version", Words, nullable=False),
+    Column("input_hash", String, nullable=False),  # of everything the judge saw
+    Column("status", String, nullable=False),  # verdict.Status
+    Column("pair", Json, nullable=False),  # trace.Pair, without sentences
+    Column("verdict", Json, nullable=False),  # verdict.Verdict, without raw replies
+    Column("replies", Json),  # what the model said, word for word; null once it is purged
+    Column("review", Json, nullable=False),  # reason codes
+    Column("cost", Float, nullable=False),
+    Column("settled_at", Utc, nullable=False),
+    Column("written_at", Utc),  # when the platforms had shown it
+    Index("ix_pairs_comparison", "comparison", "settled_at"),
+    Index("ix_pairs_champion_trace_id", "champion_trace_id"),
+    Index("ix_pairs_challenger_trace_id", "challenger_trace_id"),
 )

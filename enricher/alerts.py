@@ -105,12 +105,12 @@ def _drift(window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, An
     versions = {version for one in window for version in one["versions"]}
     # A new prompt or model is no drift of the application; scores of two versions can't be compared.
     comparable = [one for one in before if set(one["versions"]) & versions == set(one["versions"]) and one["scores"]]
-    moves = [(0.0, 0)]
+    moves = []
     for judge in {judge for one in window for judge in one["scores"]}:
         now, then = _mean(window, judge), _mean(comparable, judge)
         if now is not None and then is not None:
             moves.append((now[0] - then[0], min(now[1], then[1])))
-    return max(moves, key=lambda move: abs(move[0])) if len(comparable) > 1 else (None, 0)
+    return max(moves, key=lambda move: abs(move[0])) if moves and len(comparable) > 1 else (None, 0)
 
 
 def _mean(figures: Sequence[Mapping[str, Any]], judge: str) -> tuple[float, int] | None:

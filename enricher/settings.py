@@ -383,7 +383,7 @@ class Compare(Section):
     """How two answers from the same context are compared."""
 
     engine: EngineName | None = None  # None: the engine of the config
-    dimensions: tuple[DimensionName, ...] = get_args(DimensionName)
+    dimensions: tuple[DimensionName, ...] = Field(default=get_args(DimensionName), min_length=1)
     both_orders: Share = 0.2  # share of the pairs that are judged in both orders
     min_confidence: Share = 0.7  # below it people decide
     attempts: int = Field(default=3, ge=2, le=3)  # of an invalid verdict, before people decide
@@ -576,6 +576,9 @@ def _secrets_in(node: object, where: str = "") -> Iterator[str]:
             if isinstance(value, str) and _SECRET_KEYS.search(str(key)):
                 yield place
             yield from _secrets_in(value, place)
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from _secrets_in(value, f"{where}.{number}")
 
 
 def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -284,10 +284,9 @@ async def test_both_prompts_are_part_of_the_version(server, tmp_path):
     for name in ("halves", "halves_context"):
         folder = tmp_path / name
         (folder / name).mkdir(parents=True)
-        text = Path(f"prompts/{name}/v1.md").read_text(encoding="utf-8")
-        (folder / name / "v1.md").write_text(
-            text.replace("=== task ===\n", "=== task ===\nBe fair.\n"), encoding="utf-8"
-        )
+        text = (shipped("prompts") / name / "v1.md").read_text(encoding="utf-8")
+        changed_text = text.replace("=== task ===\n", "=== task ===\nBe fair.\n")
+        (folder / name / "v1.md").write_text(changed_text, encoding="utf-8")
         own = judge_for(server, prompt=load("halves@v1", folders=[folder])).provenance
         assert own.version != plain.version
     for more in ({"risk_level": "high"}, {"examples": "E"}, {"additional_constraints": "C"}):

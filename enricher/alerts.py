@@ -62,6 +62,9 @@ async def follow(store: Store, section: Alerts, report: RunReport) -> RunReport:
         for rule, alert in measured.items()
         if rule in alarms
     )
+    for alert in alerts:
+        if alert.is_new:
+            log.warning("job %s: alert: %s", report.job, alert.sentence)
     problems = await _tell(store, section.webhooks, report, alerts, alarms)
     if not alerts and not problems:
         return report

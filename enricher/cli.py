@@ -9,13 +9,13 @@ import io
 import json
 import os
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from enricher import logs
+from enricher.commands.compare import compare
 from enricher.commands.console import (
     ALERT,
     DONE,
@@ -31,6 +31,7 @@ from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
 from enricher.commands.review import group as review_group
 from enricher.commands.schedule import schedule
+from enricher.commands.window import instant, window_start
 from enricher.errors import EnricherError, SetupError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def run(
     from enricher.settings import load
 
     request = Request(
-        start=_window_start(since, start), end=_instant("--to", end), trace_ids=tuple(trace or ()), limit=limit,
+        start=window_start(since, start), end=instant("--to", end), trace_ids=tuple(trace or ()), limit=limit,
         dry_run=dry_run,
     )  # fmt: skip
 
@@ -142,32 +143,6 @@ def _exit_code(reports: "list[RunReport]") -> int:
     return DONE if all(report.is_clean for report in reports) else INCOMPLETE
 
 
-def _window_start(since: str | None, start: str | None) -> datetime | None:
-    from enricher.settings import duration
-
-    if since is None:
-        return _instant("--from", start)
-    if start is not None:
-        raise SetupError("give either --since or --from, not both")
-    try:
-        back = duration(since)
-    except ValueError as error:
-        raise SetupError(f"--since: {error}") from error
-    assert isinstance(back, timedelta)  # a text gives that or raises
-    return datetime.now(UTC) - back
-
-
-def _instant(option: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise SetupError(f"{option}: '{text}' is no ISO time; write for example 2026-01-31T02:00") from error
-    # Without an offset it is UTC, whatever the time zone of the host.
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 @cli.command()
 def judge(
     source: Annotated[
@@ -182,12 +157,16 @@ def judge(
 ) -> None:
     """Judge plain records, without any platform: one JSON line in, one out, in the same order."""
     from enricher.app import judge_file
+    from enricher.comparing import judge_pairs
     from enricher.progress import progress_bar
     from enricher.settings import load
 
     async def work() -> int:
         with progress_bar(enabled=output is not None) as progress:
-            failed = await judge_file(load(config), source, output, judge_name, engine, progress)
+            if judge_name == "pairwise":
+                failed = await judge_pairs(load(config), source, output, engine, progress)
+            else:
+                failed = await judge_file(load(config), source, output, judge_name, engine, progress)
         return INCOMPLETE if failed else DONE
 
     end_with(work())
@@ -281,6 +260,7 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
 
 cli.command()(schedule)
+cli.command()(compare)
 cli.command()(forget)
 cli.command()(purge)
 

@@ -15,13 +15,16 @@ from enricher.judges.local import LocalDiffJudge
 from enricher.judges.local_consistency import LocalConsistencyJudge
 from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
 from enricher.judges.local_halves import LocalHalvesJudge
+from enricher.judges.local_pairwise import LocalPairJudge
+from enricher.judges.pairs import DIMENSIONS
+from enricher.judges.pairwise import ModelPairJudge, PairOptions
 from enricher.judges.rehearsal import Rehearsal
 from enricher.judges.second import Checks
 from enricher.pipeline import Judging
 from enricher.privacy import refuse_model
 from enricher.prompts import Prompt
 from enricher.prompts import load as load_prompt
-from enricher.seams import Judge, SecondCheck
+from enricher.seams import Judge, PairJudge, SecondCheck
 from enricher.settings import Job, JudgeChoice, Settings
 from enricher.wiring import Wiring, prices_of
 
@@ -98,6 +101,34 @@ def panel_for(settings: Settings, name: str, engine: str | None = None, wiring: 
         raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
     choice = JudgeChoice.model_validate({"judge": name, "engine": engine, "when": "always"})
     return Panel.of(settings, Job(judges=(choice,)), wiring)
+
+
+def pair_judge(
+    settings: Settings, *, engine: str | None = None, both_orders: bool = False, wiring: Wiring | None = None
+) -> PairJudge:
+    """Make the judge of pairs that the config describes; `both_orders` asks for them on every pair.
+
+    Raises:
+        SetupError: there is no such engine, or what it needs is missing.
+    """
+    if engine not in (None, "local", "openai"):
+        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    wanted = settings.compare
+    dimensions = tuple(name for name in DIMENSIONS if name in wanted.dimensions)
+    if pair_engine(settings, engine) == "local":
+        return LocalPairJudge(dimensions)
+    job = Job(
+        additional_constraints=wanted.additional_constraints, examples=wanted.examples, risk_level=wanted.risk_level
+    )
+    maker = _Maker(settings, job, wiring or Wiring())
+    share = 1.0 if both_orders else wanted.both_orders
+    options = PairOptions(dimensions=dimensions, both_orders=share, attempts=wanted.attempts)
+    return ModelPairJudge(maker.chat(), maker.prompt(settings.openai.prompts.pairwise), options)
+
+
+def pair_engine(settings: Settings, engine: str | None = None) -> str:
+    """Return which engine compares pairs."""
+    return engine or settings.compare.engine or settings.engine
 
 
 class _Maker:

@@ -60,6 +60,23 @@ class Connector(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Examples:
+    """Which example of a dataset each trace of a project was made for."""
+
+    project: str  # where the traces are
+    by_trace: Mapping[str, str] = field(default_factory=dict)  # trace id to example id
+
+
+@runtime_checkable
+class ExperimentSource(Protocol):
+    """A platform on which an application is run over the examples of a dataset."""
+
+    async def examples(self, name: str, *, is_experiment: bool) -> Examples:
+        """Return the project of an experiment (or a project itself) and the examples of its traces, if it has any."""
+        ...
+
+
 @runtime_checkable
 class Judge(Protocol):
     """Something that judges one item. It never raises for a bad reply: that is a status of the verdict.

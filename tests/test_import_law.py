@@ -12,7 +12,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
     ("enricher.commands",),
     ("enricher.health",),
-    ("enricher.review", "enricher.schedule", "enricher.demo"),
+    ("enricher.review", "enricher.schedule", "enricher.demo", "enricher.comparing"),
     ("enricher.app",),
     ("enricher.doctor", "enricher.conclusion",),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),

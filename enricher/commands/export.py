@@ -1,6 +1,7 @@
 """`enricher export ...`: what people and judges said, for other programs."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,35 @@ def labels(output: Output = None, config: ConfigFile = None) -> None:
         async with await Store.open(load(config).store) as store:
             rows = [as_label(q, decision) for q in await store.persons_decisions() for decision in q.decisions]
         write_lines(rows, output)
+        return DONE
+
+    end_with(work())
+
+
+@group.command("preferences")
+def preferences(
+    comparison: Annotated[
+        str | None, typer.Option(help='Such as "phoenix: prod | next"; all comparisons when not given.')
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Also: ties, disputed, biased, low-confidence; may be repeated.")
+    ] = None,
+    output: Output = None,
+    config: ConfigFile = None,
+) -> None:
+    """Write accepted preferences as JSON lines {prompt, chosen, rejected, metadata}, ready for DPO."""
+    from enricher.compare.preferences import KINDS
+    from enricher.comparing import export_preferences
+    from enricher.settings import load
+
+    wanted = include or []
+    if unknown := [kind for kind in wanted if kind not in KINDS]:
+        raise SetupError(f"--include: '{unknown[0]}' is not known; use {', '.join(KINDS)}")
+
+    async def work() -> int:
+        exported = await export_preferences(load(config), comparison=comparison, include=wanted, output=output)
+        left = ", ".join(f"{count} {reason}" for reason, count in sorted(exported.left_out.items()))
+        print(f"{exported.pairs} preferences" + (f"; left out: {left}" if left else ""), file=sys.stderr)
         return DONE
 
     end_with(work())

@@ -1,5 +1,6 @@
 """Read what a model says of two answers in the order in which it saw them, and map it back to the answers."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +28,7 @@ E = TypeVar("E", bound=StrEnum)
 KEYS = ("preferred_answer", "dimension_verdicts")
 NOT_IN_ANSWER = "not_in_answer"
 INCONSISTENT = "dimensions_inconsistent"
+_BY_LETTER = re.compile(r"\b((?:answers?|responses?)\s+[\"'“*]?)([AB])\b", re.I)
 _MOST = 100  # flags or errors of one reply; more is a model that runs in a circle
 
 
@@ -89,7 +91,7 @@ class _Reply:
             dimensions=dimensions,
             hallucinations=self._hallucinations(),
             citation_errors=self._citation_errors() if CITATIONS in self._dimensions else (),
-            justification=one_text(self._value.get("overall_justification")),
+            justification=self._named_back(one_text(self._value.get("overall_justification"))),
             flags=(INCONSISTENT,) if is_odd else (),
         )
 
@@ -128,10 +130,16 @@ class _Reply:
             Dimension(
                 name=name,
                 winner=self._preference(given[name].get("winner"), f"the winner of {name}"),
-                justification=one_text(given[name].get("justification")),
+                justification=self._named_back(one_text(given[name].get("justification"))),
             )
             for name in self._dimensions
         )
+
+    def _named_back(self, text: str) -> str:
+        """Let a sentence call the answers by their own letters instead of by their places."""
+        if self._first == "A":
+            return text
+        return _BY_LETTER.sub(lambda found: found[1] + ("B" if found[2] == "A" else "A"), text)
 
     # what is held against the answers
 

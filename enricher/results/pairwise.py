@@ -7,6 +7,7 @@ from typing import Literal, Self, cast
 from enricher.results.evidence import Certainty, Citation, Judged, Noun, Part, Standing, shortened
 
 Side = Literal["A", "B"]
+_SIDES: tuple[Side, Side] = ("A", "B")
 
 
 class Preference(StrEnum):
@@ -130,18 +131,30 @@ def other(side: Side) -> Side:
     return "B" if side == "A" else "A"
 
 
-def preference_summary(result: PairwiseResult) -> str:
-    """Say in one plain sentence which answer is better, and why."""
+def preference_summary(result: PairwiseResult, a: str = "answer A", b: str = "answer B") -> str:
+    """Say in one plain sentence which answer is better, and why; the answers are called as given."""
     if result.has_position_bias:
         return "The two orders disagree, so that neither answer counts as better."
+    names: dict[Side, str] = {"A": a, "B": b}
     if result.preferred is Preference.TIE:
         reason = next((d.justification for d in result.dimensions if d.justification), "")
-        return "Neither answer is better." + (f" {shortened(reason)}" if reason else "")
+        return "Neither answer is better." + (f" {_told(reason, names)}" if reason else "")
     winner: Side = "A" if result.preferred is Preference.A else "B"
     loser = other(winner)
     won = [d for d in result.dimensions if d.winner is result.preferred]
-    said = f"Answer {winner} is better" + (f" in {', '.join(d.name.replace('_', ' ') for d in won)}" if won else "")
+    said = f"{_capital(names[winner])} is better"
+    said += f" in {', '.join(d.name.replace('_', ' ') for d in won)}" if won else ""
     if flags := result.held_against(loser):
-        return f"{said}: answer {loser} says '{shortened(flags[0].claim)}', which the documents do not bear out."
+        return f"{said}: {names[loser]} says '{shortened(flags[0].claim)}', which the documents do not bear out."
     reason = next((d.justification for d in won if d.justification), "")
-    return f"{said}: {shortened(reason)}" if reason else f"{said}."
+    return f"{said}: {_told(reason, names)}" if reason else f"{said}."
+
+
+def _told(reason: str, names: dict[Side, str]) -> str:
+    for side in _SIDES:
+        reason = reason.replace(f"answer {side}", names[side]).replace(f"Answer {side}", _capital(names[side]))
+    return shortened(reason)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""Champion against challenger: match answers, judge the pairs, count, gate, write back, export preferences."""

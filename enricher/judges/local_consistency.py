@@ -1,20 +1,12 @@
 """The consistency judge of the embedded grounding engine: no key, no network, no model download."""
 
 import asyncio
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from enricher.grounding.claims import AtomicClaim, split_claims
-from enricher.grounding.conflicts import (
-    Sides,
-    conflict_about,
-    conflicts_between,
-    dates_of,
-    passages,
-    replaces_others,
-    sides_of,
-)
-from enricher.grounding.engine import VERSION, assess_all
+from enricher.grounding.conflicts import Stand, Touch, disagreements, stands
+from enricher.grounding.disclosure import claims_consensus, combines, demanded_sources, says_so, without_frame
+from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, assess_all, ground
 from enricher.results.claims import claims_summary
 from enricher.trace import Item
 from enricher.verdict import (
@@ -32,21 +24,11 @@ from enricher.verdict import (
 )
 
 TOO_FEW = "there is one document, and nothing to compare it with; consistency needs two"
-_SAYS_SO = re.compile(
-    r"\b(?:however|although|whereas|while|disagree\w*|differ\w*|conflict\w*|contradict\w*|inconsisten\w*"
-    r"|on the other hand|another (?:source|document)|according to|jedoch|hingegen|widersprech\w*|unterschied\w*"
-    r"|cependant|tandis que|sin embargo|mientras que)\b|一方|しかし|但是|然而",
-    re.I,
-)
-_CONSENSUS = re.compile(
-    r"\b(?:all|both|every)\s+(?:of\s+the\s+)?(?:sources?|documents?|reports?|studies|policies)\s+\w+"
-    r"|\b(?:sources|documents|reports)\s+(?:all\s+)?(?:agree|concur)\b|\bconsistently\b|\bunanimous\w*\b"
-    r"|\b(?:alle|beide)\s+(?:quellen|dokumente)\b|\bübereinstimmend\b",
-    re.I,
-)
-_SYNTHESIS = re.compile(
-    r"\b(?:on average|average|overall|in total|combined|therefore|thus|insgesamt|durchschnitt\w*)\b", re.I
-)
+ONE_SIDE, BLENDED, DISCLOSED = "one_side_stated_silently", "conflict_blended", "conflict_disclosed"
+CONSENSUS, SYNTHESIS, OLDER = "false_consensus", "unsupported_synthesis", "answer_follows_older_source"
+PARTLY = "partly_supported"
+_LARGE = 10_000  # characters of answer and documents from which judging is worth the way to a thread
+_MOST_SOURCES = 4  # that are named for a supported claim
 
 
 class LocalConsistencyJudge:
@@ -57,109 +39,191 @@ class LocalConsistencyJudge:
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        return await asyncio.to_thread(self.verdict, item)
+        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
+            return await asyncio.to_thread(self.verdict, item)
+        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
+        return self.verdict(item)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
         if len(item.documents) < 2:
             return self._verdict(item, Status.SKIPPED, None, failure=TOO_FEW)
-        split = split_claims(item.sentences)
-        texts = [claim.text for claim in split]
-        together = assess_all(texts, item)
-        claims, conflicts = [], list[SourceConflict]()
-        for number, (atomic, whole, sides) in enumerate(zip(split, together, sides_of(texts, item), strict=True), 1):
-            claim = _claim(f"c{number}", atomic, whole, sides, item)
-            claims.append(claim)
-            if claim.verdict is ClaimVerdict.SOURCE_CONFLICT:
-                conflicts.append(conflict_about(sides, item, claim.claim_id))
-        conflicts += _untouched(conflicts, item)
+        grounding = ground(item)
+        segments = [segment for segment in grounding.segments if segment.generated_text is not None]
+        texts = [without_frame(segment.generated_text or "") for segment in segments]
+        segments = _reassessed(segments, texts, item)
+        found = disagreements(item)
+        touched = stands(texts, found, item)
+        claims = [
+            _Judging(item, segment, text, stand, touched).claim(f"c{number}")
+            for number, (segment, text, stand) in enumerate(zip(segments, texts, touched, strict=True), 1)
+        ]
+        conflicts: list[SourceConflict] = []
+        for disagreement in found:
+            about = next(
+                (c for c, st in zip(claims, touched, strict=True) if any(s.disagreement is disagreement for s in st)),
+                None,
+            )
+            conflicts.append(disagreement.described(item, about.claim_id if about else None))
         result = ConsistencyResult(claims=tuple(claims), conflicts=tuple(conflicts), summary=claims_summary(claims))
-        return self._verdict(item, Status.OK if claims else Status.NO_CLAIMS, result)
+        return self._verdict(item, Status.OK if claims else Status.NO_CLAIMS, result, flags=grounding.flags)
 
     async def aclose(self) -> None:
         """Do nothing: there is no connection."""
 
     def _verdict(
-        self, item: Item, status: Status, result: ConsistencyResult | None, failure: str | None = None
+        self,
+        item: Item,
+        status: Status,
+        result: ConsistencyResult | None,
+        failure: str | None = None,
+        flags: Sequence[str] = (),
     ) -> Verdict:
-        flags = {flag for claim in result.claims for flag in claim.flags} if result else set()
+        from_claims = {flag for claim in result.claims for flag in claim.flags} if result else set()
         return Verdict(
             trace_id=item.trace_id,
             span_id=item.annotate_span_id,
             status=status,
             result=result,
             failure=failure,
-            flags=tuple(sorted(flags)),
+            flags=(*flags, *sorted(from_claims)),
             provenance=self.provenance,
         )
 
 
-def _claim(claim_id: str, atomic: AtomicClaim, whole: Segment, sides: Sides, item: Item) -> Claim:
-    verdict, evidence, explanation, flags = _standing(whole, sides)
-    if verdict is ClaimVerdict.SOURCE_CONFLICT:
-        flags += conflict_flags(sides, item)
-    if _CONSENSUS.search(atomic.text) and len(sides.supporting) < len(item.documents):
-        flags.append("false_consensus")
-        if verdict is ClaimVerdict.SUPPORTED:
-            verdict = ClaimVerdict.UNSUPPORTED
-            explanation = f"{len(sides.supporting)} of {len(item.documents)} documents say this"
-    if verdict is ClaimVerdict.UNSUPPORTED and _SYNTHESIS.search(atomic.text):
-        flags.append("unsupported_synthesis")
-    return Claim(
-        claim_id=claim_id,
-        text=atomic.text,
-        verdict=verdict,
-        evidence=evidence,
-        explanation=explanation,
-        score=whole.score,
-        sentence_id=atomic.sentence_id,
-        start=atomic.start,
-        end=atomic.end,
-        flags=tuple(flags),
-    )
+def _reassessed(segments: Sequence[Segment], texts: Sequence[str], item: Item) -> list[Segment]:
+    """Judge anew, without it, what is said in a frame: "All sources agree that ..."."""
+    framed = [number for number, text in enumerate(texts) if text != segments[number].generated_text]
+    found = list(segments)
+    for number, segment in zip(framed, assess_all([texts[number] for number in framed], item), strict=True):
+        place = {"start": segments[number].start, "end": segments[number].end}
+        named = {"segment_id": segments[number].segment_id, "generated_text": segments[number].generated_text}
+        found[number] = segment.model_copy(update={**place, **named})
+    return found
 
 
-def _standing(whole: Segment, sides: Sides) -> tuple[ClaimVerdict, tuple[Quote, ...], str, list[str]]:
-    """Decide a claim from how the documents stand to it together and alone."""
-    if sides.is_conflict:
-        return ClaimVerdict.SOURCE_CONFLICT, passages(sides), _told(sides), []
-    supports = tuple(quote.model_copy(update={"stance": Stance.SUPPORTS}) for quote in whole.evidence)
-    against = tuple(quote.model_copy(update={"stance": Stance.CONTRADICTS}) for quote in whole.evidence)
-    if whole.standing is Standing.SUPPORTED:
-        # What clashes with the words and not with the passages that support them is about something else.
-        own = tuple(quote for quote in passages(sides) if quote.stance is Stance.SUPPORTS)
-        return ClaimVerdict.SUPPORTED, own or supports, "", []
-    if whole.standing is Standing.CONTRADICTED:
-        blended = ["conflict_blended"] if len(sides.contradicting) > 1 else []
-        return ClaimVerdict.CONTRADICTED, passages(sides) or against, whole.explanation, blended
-    return ClaimVerdict.UNSUPPORTED, (), whole.explanation, list(whole.flags)
+class _Judging:
+    """One claim on its way to a verdict."""
+
+    def __init__(
+        self, item: Item, segment: Segment, text: str, own: Sequence[Stand], all_stands: Sequence[Sequence[Stand]]
+    ) -> None:
+        self._item = item
+        self._segment = segment
+        self._text = text
+        self._own = own
+        self._everything = [stand for several in all_stands for stand in several]
+        self._flags = list(segment.flags)
+
+    def claim(self, claim_id: str) -> Claim:
+        verdict, evidence, explanation = self._decided()
+        whole = self._segment.generated_text or ""
+        if claims_consensus(whole):
+            verdict, explanation = self._consensus(verdict, explanation, whole)
+        if verdict is ClaimVerdict.UNSUPPORTED and combines(whole) and self._is_drawn_from_several():
+            self._flags.append(SYNTHESIS)
+        return Claim(
+            claim_id=claim_id,
+            text=whole,
+            verdict=verdict,
+            evidence=evidence,
+            explanation=explanation,
+            score=self._segment.score if verdict is not ClaimVerdict.SOURCE_CONFLICT else None,
+            sentence_id=self._segment.segment_id,
+            start=self._segment.start,
+            end=self._segment.end,
+            flags=tuple(dict.fromkeys(self._flags)),
+        )
+
+    def _decided(self) -> tuple[ClaimVerdict, tuple[Quote, ...], str]:
+        stand = self._conflict()
+        if stand is not None:
+            return self._disputed(stand)
+        evidence, explanation = self._segment.evidence, self._segment.explanation
+        standing = self._segment.standing
+        if standing is Standing.SUPPORTED or any(stand.touch is Touch.ALL_SIDES for stand in self._own):
+            evidence = evidence if standing is Standing.SUPPORTED else self._all_sides()
+            return ClaimVerdict.SUPPORTED, _standing_for(evidence, Stance.SUPPORTS), ""
+        if standing is Standing.CONTRADICTED:
+            return ClaimVerdict.CONTRADICTED, _standing_for(evidence, Stance.CONTRADICTS), explanation
+        if standing is Standing.PARTIAL:
+            self._flags.append(PARTLY)
+            return ClaimVerdict.UNSUPPORTED, _standing_for(evidence, Stance.SUPPORTS), explanation
+        return ClaimVerdict.UNSUPPORTED, (), explanation
+
+    def _conflict(self) -> Stand | None:
+        """Return the disagreement that decides the claim, if one does."""
+        is_sure = LOW_CONFIDENCE not in self._segment.flags
+        if self._segment.standing is Standing.UNSUPPORTED and is_sure:
+            return None
+        for stand in self._own:
+            if stand.touch is Touch.ALL_SIDES:
+                self._flags.append(DISCLOSED)
+        for stand in self._own:
+            if stand.touch is Touch.BLEND and not says_so(self._item.answer):
+                return stand
+            if stand.touch is Touch.ONE_SIDE and not self._is_contradicted_otherwise(stand):
+                if self._is_told_elsewhere(stand):
+                    self._flags.append(DISCLOSED)
+                    continue
+                return stand
+        return None
+
+    def _is_contradicted_otherwise(self, stand: Stand) -> bool:
+        if self._segment.standing is not Standing.CONTRADICTED or not self._segment.evidence:
+            return False
+        against = self._segment.evidence[0]
+        return not any(
+            (p.document.id, p.source.start) == (against.document_id, against.start) for p in stand.disagreement.passages
+        )
+
+    def _is_told_elsewhere(self, stand: Stand) -> bool:
+        """Tell whether another sentence gives the other side, in an answer that says that its sources differ."""
+        others = [s for s in self._everything if s is not stand and s.disagreement is stand.disagreement]
+        given = {id(p) for other in others for p in other.supporting}
+        return says_so(self._item.answer) and any(id(p) in given for p in stand.contradicting)
+
+    def _disputed(self, stand: Stand) -> tuple[ClaimVerdict, tuple[Quote, ...], str]:
+        described = stand.disagreement.described(self._item).description
+        if stand.touch is Touch.BLEND:
+            self._flags.append(BLENDED)
+            return ClaimVerdict.SOURCE_CONFLICT, stand.evidence, f"no document gives this value: {described}"
+        is_both = any(
+            id(p) in {id(q) for q in stand.contradicting}
+            for other in self._everything
+            if other.disagreement is stand.disagreement
+            for p in other.supporting
+        )
+        if not says_so(self._item.answer) and not is_both:
+            self._flags.append(ONE_SIDE)
+        if stand.follows_older:
+            self._flags.append(OLDER)
+        return ClaimVerdict.SOURCE_CONFLICT, stand.evidence, described
+
+    def _all_sides(self) -> tuple[Quote, ...]:
+        return tuple(
+            passage.quote() for stand in self._own if stand.touch is Touch.ALL_SIDES for passage in stand.supporting
+        )
+
+    def _consensus(self, verdict: ClaimVerdict, explanation: str, whole: str) -> tuple[ClaimVerdict, str]:
+        """Hold a claim that all sources agree against how many do."""
+        if verdict in (ClaimVerdict.SOURCE_CONFLICT, ClaimVerdict.CONTRADICTED):
+            self._flags.append(CONSENSUS)
+        elif verdict is ClaimVerdict.SUPPORTED:
+            alone = (replace(self._item, documents=(document,)) for document in self._item.documents)
+            saying = sum(assess_all([self._text], item)[0].standing is Standing.SUPPORTED for item in alone)
+            if saying < demanded_sources(whole, len(self._item.documents)):
+                self._flags.append(CONSENSUS)
+                told = f"{saying} of {len(self._item.documents)} documents say this"
+                return ClaimVerdict.UNSUPPORTED, told
+        return verdict, explanation
+
+    def _is_drawn_from_several(self) -> bool:
+        """Tell whether words of the claim come from documents of which none holds the others'."""
+        words = {word for word in self._text.lower().split() if len(word) > 3 or word.isdigit()}
+        held = [words & set(document.text.lower().replace(".", " ").split()) for document in self._item.documents]
+        return any(one - other and other - one for n, one in enumerate(held) for other in held[n + 1 :])
 
 
-def conflict_flags(sides: Sides, item: Item) -> list[str]:
-    """Tell what the answer makes of a conflict: it may state one side without a word, and the older one at that."""
-    flags = []
-    if not _SAYS_SO.search(item.answer):
-        flags.append("one_side_stated_silently")
-    if _follows_older(sides, item):
-        flags.append("answer_follows_older_source")
-    return flags
-
-
-def _follows_older(sides: Sides, item: Item) -> bool:
-    documents = {document.id: document for document in item.documents}
-    ours, theirs = set[str | None](sides.supporting), set[str | None](sides.contradicting)
-    if any(replaces_others(documents[name]) for name in sides.contradicting):
-        return not any(replaces_others(documents[name]) for name in sides.supporting)
-    stated, others = dates_of(item.documents, ours), dates_of(item.documents, theirs)
-    return bool(stated and others) and max(stated.values()) < min(others.values())
-
-
-def _told(sides: Sides) -> str:
-    yes, no = ", ".join(sides.supporting), ", ".join(sides.contradicting)
-    return f"{yes} supports this, {no} contradicts it: {next(iter(sides.contradicting.values())).explanation}"
-
-
-def _untouched(known: Sequence[SourceConflict], item: Item) -> list[SourceConflict]:
-    """Return the conflicts between documents that no claim is about."""
-    touched = {quote.text for conflict in known for quote in conflict.passages}
-    return [c for c in conflicts_between(item) if not {quote.text for quote in c.passages} <= touched]
+def _standing_for(evidence: Sequence[Quote], stance: Stance) -> tuple[Quote, ...]:
+    return tuple(quote.model_copy(update={"stance": stance}) for quote in evidence[:_MOST_SOURCES])

@@ -29,6 +29,7 @@ _OUTER_QUOTES = re.compile(r"'(.+)'", re.S)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？]|\n\s*\n")
 _NOT_EVIDENCE = (QuoteCheck.NOT_VERIFIED, QuoteCheck.MISATTRIBUTED)
 _ANSWER_ONLY = "found only in the answer"
+_BLENDED = "conflict_blended"
 
 
 def verify(verdict: Verdict, item: Item) -> Verdict:
@@ -302,6 +303,8 @@ def _lacks_evidence(part: Part, verified: Sequence[Quote]) -> bool:
     if isinstance(part, Hallucination):
         return False  # that nothing supports it needs no passage
     if part.standing is Standing.SOURCE_CONFLICT:
+        if _BLENDED in part.flags:  # no document says it, and each says something else
+            return len({quote.document_id for quote in verified}) < 2
         return not {Stance.SUPPORTS, Stance.CONTRADICTS} <= {quote.stance for quote in verified}
     if verified:
         return False

@@ -169,11 +169,20 @@ async def test_a_consensus_that_not_all_sources_hold_is_flagged():
     assert verdict.result.claims[0].verdict is not ClaimVerdict.SUPPORTED
 
 
-async def test_a_blend_of_values_that_differ_contradicts_both():
-    blended = item("The tent weighs 3.0 kg.", "The tent weighs 3.1 kg.", "The tent weighs 2.8 kg.")
-    verdict = await LocalConsistencyJudge().judge(blended)
-    assert verdict.result.label == "contradicted"
+@pytest.mark.parametrize("said", ["2.95 kg", "between 2.8 and 3.1 kg", "about 3 kg"])
+async def test_a_mean_or_a_range_of_values_that_differ_is_no_way_out_of_a_conflict(said):
+    blended = item(f"The tent weighs {said}.", "The tent weighs 3.1 kg.", "The tent weighs 2.8 kg.")
+    verdict = verify(await LocalConsistencyJudge().judge(blended), blended)
+    assert verdict.result.label == "source_conflict"
     assert "conflict_blended" in verdict.flags
+    assert verdict.result.conflicts[0].claim_id == "c1"
+
+
+async def test_a_value_that_is_no_blend_is_merely_wrong():
+    wrong = item("The tent weighs 5 kg.", "The tent weighs 3.1 kg.", "The tent weighs 2.8 kg.")
+    verdict = verify(await LocalConsistencyJudge().judge(wrong), wrong)
+    assert verdict.result.label == "contradicted"
+    assert "conflict_blended" not in verdict.flags
 
 
 @pytest.mark.parametrize("engine", ["local", "openai"])

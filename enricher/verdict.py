@@ -135,12 +135,8 @@ class Usage(Noun):
     latency_s: float = 0.0
     calls: int = 0
 
-    def plus(self, other: "Usage") -> "Usage":
-        """Return what both cost together."""
-        mine, theirs = self.model_dump(), other.model_dump()
-        return Usage(**{key: mine[key] + theirs[key] for key in mine})
-
     def __add__(self, other: "Usage") -> "Usage":
+        """Return what both cost together."""
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 

@@ -91,9 +91,15 @@ _HINTS = (
 )
 
 
+# Text that closes what only a prompt opens wants its reader to believe that the material has ended.
+_FALSE_TAG = re.compile(r"</\s*(?:answer|context|question|documents?)(?:-\w+)?\s*>")
+
+
 def addresses_judge(text: str) -> bool:
     """Tell whether a text speaks to whoever judges it; a security manual may quote such words and mean no harm."""
     lowered = text.lower()
+    if "</" in lowered and _FALSE_TAG.search(lowered):
+        return True
     for hint in _HINTS:
         at = lowered.find(hint)
         while at >= 0:

@@ -37,7 +37,7 @@ class Talk:
 
     def note(self, reply: Reply | NoReply) -> None:
         """Record what a call said and cost."""
-        self.usage = self.usage.plus(reply.usage)
+        self.usage = self.usage + reply.usage
         if isinstance(reply, NoReply):
             self.context_limit = reply.context_limit or self.context_limit
             return

@@ -83,7 +83,7 @@ class Checks:
         flags, usage = list(verdict.flags), verdict.usage
         if self.assessor is not None:
             found, spent = await self._asked(self.assessor, result.parts, item)
-            usage = usage.plus(spent)
+            usage += spent
             if isinstance(found, Unusable):
                 flags.append(f"{FAILED}:{found.status}")
             else:

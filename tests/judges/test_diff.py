@@ -499,7 +499,8 @@ async def test_a_failure_is_logged_without_words_of_the_reply(server, connect, c
         verdict = await connect(server).judge(TWO)
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("enricher")]
     assert ours == [
-        "trace t-1: JUDGE_PARSE_ERROR: there is no JSON object in the reply of 52 characters; replies of 52, 52 characters"
+        "trace t-1: JUDGE_PARSE_ERROR: there is no JSON object in the reply of 52 characters; "
+        "replies of 52, 52 characters"
     ]
     assert "Jana" not in (verdict.failure or "")
     assert "Jana" not in caplog.text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enricher.grounding.citations import check_citations
 from enricher.judges.deadline import one_trace
 from enricher.seams import Judge, SecondCheck, Unwatched, Watch
-from enricher.steps.decision import PolicyRule, decide
+from enricher.steps.decision import PolicyRule, decide, held, strictest
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import RedactionRules, redact, redact_annotations, redact_ref, redact_verdict
 from enricher.steps.rendering import render
@@ -126,9 +126,10 @@ class Pipeline:
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
         verdict = known or await self._examined(item, judge)
-        decision = decide(verdict, self._policy(ref))
+        policy = self._policy(ref)
+        decision = decide(verdict, policy)
         annotations = render(
-            verdict, decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
+            held(verdict, policy), decision, item, ref, prefix=self.annotation_prefix, report_url=self.report_url
         )  # fmt: skip
         return Judgement(
             item=item,
@@ -146,9 +147,9 @@ class Pipeline:
         return verdict
 
     def _policy(self, ref: TraceRef) -> PolicyRule:
-        """Return the policy of the first rule that chose the trace and has one, else that of the job."""
-        own = (self.rule_policies[rule] for rule in ref.rules if rule in self.rule_policies)
-        return next(own, self.policy)
+        """Return the strictest policy among those of the rules that chose the trace; without one, the job's."""
+        own = strictest(self.rule_policies[rule] for rule in ref.rules if rule in self.rule_policies)
+        return own or self.policy
 
     def _provenance(self, provenance: Provenance) -> Provenance:
         """Name the second check in what a model's verdict rests on; the embedded engine does not check itself."""

@@ -1,7 +1,7 @@
 """`enricher review list|show|decide`: the review queue without a browser."""
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,21 +58,30 @@ def show(
 ) -> None:
     """Show one item with all that is needed to decide: question, answer, passages, opinions, why it is asked."""
     from enricher.report import show as print_out
+    from enricher.review.links import platform_link
     from enricher.review.queue import as_dict, find
     from enricher.review.show import question_view
     from enricher.settings import load
     from enricher.store import Store
 
+    settings = load(config)
+
     async def work() -> int:
-        async with await Store.open(load(config).store) as store:
+        async with await Store.open(settings.store) as store:
             question = await find(store, item)
             story = await store.explain(question.review.trace_id)
+        place = settings.connections.get(question.review.connection)
+        locator = {name: text for record in story.refs for name, text in record.ref.locator.items()}
+        more: Any = {
+            "link": platform_link(place, question.evaluation.verdict.span_id, locator),
+            "raw_replies": story.raw_replies.get(question.evaluation.id, ()),
+        }
         reports = [report for record in story.refs for report in record.ref.reports]
         if as_json:
             told = [{"name": r.name, "label": r.label, "score": r.score, "comment": r.comment} for r in reports]
-            print_json(as_dict(question) | {"user_reports": told})
+            print_json(as_dict(question, **more) | {"user_reports": told})
         else:
-            print_out(question_view(question, reports))
+            print_out(question_view(question, reports, **more))
         return DONE
 
     end_with(work())
@@ -84,7 +93,8 @@ def decide(
     outcome: Annotated[str, typer.Argument(help="confirm, reject or correct.")],
     label: Annotated[str | None, typer.Option(help="The right label of the whole verdict.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="The right label of a statement, such as s2=FULLY_SUPPORTED.")
+        list[str] | None,
+        typer.Option("--set", "--segment", help="The right label of a statement, such as s2=FULLY_SUPPORTED."),
     ] = None,
     comment: Annotated[str, typer.Option(help="Why.")] = "",
     by: Annotated[str | None, typer.Option("--by", help="Who decides; else ENRICHER_REVIEWER.")] = None,

@@ -5,11 +5,29 @@ from typing import Any
 
 from enricher.errors import SetupError
 from enricher.steps.rendering import MAIN, NAMES, NEEDS_REVIEW, details, identifier, label
-from enricher.store import PersonsDecision, Question, Store
-from enricher.verdict import Annotation, Verdict
+from enricher.store import PersonsDecision, Question, Store, closed_call
+from enricher.verdict import (
+    AlignmentStatus,
+    Annotation,
+    Claim,
+    ClaimVerdict,
+    IssueType,
+    Part,
+    Result,
+    Segment,
+    Verdict,
+)
 
 OUTCOMES = ("confirm", "reject", "correct")
-CLOSED = "closed"
+# What people may type for a label of another judge that means the same.
+_SAME = {"SUPPORTED": "FULLY_SUPPORTED", "PARTIAL": "PARTIALLY_SUPPORTED"}
+_SAME |= {other: one for one, other in _SAME.items()}
+_ISSUES = {
+    AlignmentStatus.FULLY_SUPPORTED: IssueType.NONE,
+    AlignmentStatus.PARTIALLY_SUPPORTED: IssueType.DISTORTED,
+    AlignmentStatus.UNSUPPORTED: IssueType.ADDED,
+    AlignmentStatus.CONTRADICTED: IssueType.CONTRADICTED,
+}
 
 
 async def find(store: Store, beginning: str) -> Question:
@@ -46,6 +64,8 @@ def decided(
     if outcome == "correct" and final is None and not labels:
         raise SetupError("a correction needs --label, or --set STATEMENT=LABEL for each statement that is wrong")
     said = label(verdict) if verdict.result is not None else ""
+    if final is None and labels and verdict.result is not None:
+        final = corrected(verdict.result, labels).label
     if final is None:
         # Who rejects a finding without saying more calls the answer sound.
         final = allowed[0] if outcome == "reject" and allowed else said
@@ -59,6 +79,20 @@ def decided(
     )
 
 
+def corrected(result: Result, labels: Mapping[str, str]) -> Result:
+    """Return a result as a person has it; its label and score follow from the corrected statements."""
+    parts: list[Part] = []
+    for part in result.parts:
+        wanted = labels.get(part.key)
+        if wanted is not None and isinstance(part, Segment):
+            status = AlignmentStatus(wanted)
+            part = part.model_copy(update={"alignment_status": status, "issue_type": _ISSUES[status]})
+        elif wanted is not None and isinstance(part, Claim):
+            part = part.model_copy(update={"verdict": ClaimVerdict(wanted)})
+        parts.append(part)
+    return result.with_parts(parts)
+
+
 def written_back(question: Question, decision: PersonsDecision, asked: Sequence[Annotation]) -> list[Annotation]:
     """Return what goes to the platform: the person's label beside the judge's, and the call for review, closed.
 
@@ -69,7 +103,7 @@ def written_back(question: Question, decision: PersonsDecision, asked: Sequence[
     if not calls:
         return []
     told = f"{decision.outcome} by {decision.person}" + (f": {decision.comment}" if decision.comment else "")
-    closed = [a.model_copy(update={"label": CLOSED, "explanation": told, "metadata": {}}) for a in calls]
+    closed = [closed_call(annotation, told) for annotation in calls]
     if verdict.result is None:
         return closed
     prefix = calls[0].name.removesuffix(NEEDS_REVIEW)
@@ -122,7 +156,7 @@ def as_row(question: Question) -> dict[str, Any]:
     }
 
 
-def as_dict(question: Question) -> dict[str, Any]:
+def as_dict(question: Question, *, link: str | None = None, raw_replies: Sequence[str] = ()) -> dict[str, Any]:
     """Return everything that a reviewer needs."""
     item, verdict = question.evaluation.item, question.evaluation.verdict
     read = (
@@ -142,6 +176,8 @@ def as_dict(question: Question) -> dict[str, Any]:
         "failure": verdict.failure,
         "flags": list(verdict.flags),
         "judge_version": verdict.provenance.version,
+        "link": link,
+        "raw_replies": list(raw_replies),
         "decisions": [_told(decision) for decision in question.decisions],
     }
 
@@ -187,9 +223,11 @@ def _changed(changes: Sequence[str], verdict: Verdict) -> Mapping[str, str]:
         if not equals or part is None:
             raise SetupError(f"--set {change}: write STATEMENT=LABEL; the statements are {', '.join(parts) or 'none'}")
         allowed = _statement_labels(part)
-        if wanted.strip().upper() not in allowed:
+        chosen = wanted.strip().upper()
+        chosen = chosen if chosen in allowed else _SAME.get(chosen, chosen)
+        if chosen not in allowed:
             raise SetupError(f"--set {change}: '{wanted}' is not known; use one of {', '.join(allowed)}")
-        found[name.strip()] = wanted.strip().upper()
+        found[name.strip()] = chosen
     return found
 
 

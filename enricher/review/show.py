@@ -28,13 +28,21 @@ def queue_table(found: Sequence[Question], total: int) -> RenderableType:
     return Group(table, Text(f"{shown} waiting; `enricher review show ID` shows one", style="dim"))
 
 
-def question_view(question: Question, reports: Sequence[UserReport] = ()) -> RenderableType:
+def question_view(
+    question: Question,
+    reports: Sequence[UserReport] = (),
+    *,
+    link: str | None = None,
+    raw_replies: Sequence[str] = (),
+) -> RenderableType:
     """Render everything that a reviewer needs for one decision."""
     review, verdict, item = question.review, question.evaluation.verdict, question.evaluation.item
     parts: list[RenderableType] = [
         Text(f"{review.id[:8]}  {verdict.provenance.judge}  trace {review.trace_id}", style="bold"),
         Text(f"asked because: {', '.join(review.reasons)}", style="yellow"),
     ]
+    if link:
+        parts.append(Text(link, style="dim"))
     for report in reports:
         said = f" “{report.comment}”" if report.comment else ""
         value = report.label if report.label is not None else report.score
@@ -44,6 +52,10 @@ def question_view(question: Question, reports: Sequence[UserReport] = ()) -> Ren
     for document in item.documents if item else ():
         parts.append(Text(f"\n{document.id}", style="dim"))
         parts.append(Text(document.text))
+    if not verdict.status.is_verdict:  # what the model said is all there is to decide by
+        for number, reply in enumerate(raw_replies, 1):
+            parts.append(Text(f"\nreply {number}", style="dim"))
+            parts.append(Text(reply))
     if verdict.flags:
         parts.append(Text(f"\nflags: {', '.join(verdict.flags)}", style="yellow"))
     for decision in question.decisions:

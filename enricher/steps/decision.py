@@ -1,5 +1,6 @@
 """Decide what happens to a verdict: written back, shown to people, or both."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from enricher.verdict import Certainty, Decision, Route, Standing, Status, Verdict
@@ -23,6 +24,9 @@ _DISPUTES = {
 }
 
 
+_STRICTNESS = (Route.DROP, Route.WRITE, Route.BOTH, Route.REVIEW)  # the last one writes nothing unread
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyRule:
     """The policy of a job, as the settings give it."""
@@ -40,8 +44,8 @@ class PolicyRule:
 
 def decide(verdict: Verdict, policy: PolicyRule) -> Decision:
     """Route one verdict; the reasons are the codes under which the review queue lists it."""
-    if verdict.status is Status.BUDGET_EXCEEDED:
-        return Decision(route=Route.DROP)  # it stays due; nothing happened that people could look at
+    if verdict.status in (Status.BUDGET_EXCEEDED, Status.SKIPPED):
+        return Decision(route=Route.DROP)  # it stays due, or lacks what a judge needs: nothing to look at
     if not verdict.status.is_verdict:
         return Decision(
             route=Route.REVIEW if policy.review_failures else Route.DROP,
@@ -51,6 +55,34 @@ def decide(verdict: Verdict, policy: PolicyRule) -> Decision:
     if policy.route is Route.WRITE:
         return Decision(route=Route.BOTH if reasons else Route.WRITE, reasons=reasons)
     return Decision(route=policy.route, reasons=reasons or ("policy",))
+
+
+def strictest(policies: Iterable[PolicyRule]) -> PolicyRule | None:
+    """Return one policy for a trace that several rules chose: whatever one of them shows to people is shown."""
+    given = list(policies)
+    if not given:
+        return None
+    thresholds = [policy.threshold for policy in given if policy.threshold is not None]
+    return PolicyRule(
+        route=max((policy.route for policy in given), key=_STRICTNESS.index),
+        risk_level="high" if any(policy.risk_level == "high" for policy in given) else "normal",
+        review_below=max(thresholds, default=None),
+        review_failures=any(policy.review_failures for policy in given),
+    )
+
+
+def held(verdict: Verdict, policy: PolicyRule) -> Verdict:
+    """Return what is written where the risk is high: there a second check confirms no finding, only a person does."""
+    result = verdict.result
+    if policy.risk_level != "high" or result is None:
+        return verdict
+    if not any(part.certainty is Certainty.CONFIRMED for part in result.parts):
+        return verdict
+    parts = [
+        part.model_copy(update={"certainty": Certainty.UNCONFIRMED}) if part.certainty is Certainty.CONFIRMED else part
+        for part in result.parts
+    ]
+    return verdict.model_copy(update={"result": result.with_parts(parts)})
 
 
 def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:

@@ -26,6 +26,7 @@ from enricher.store.records import (
     Taken,
     Tally,
     Watermark,
+    closed_call,
 )
 from enricher.store.reviews import PersonsDecision, Question, QueueFilter
 from enricher.store.store import Hold, Store
@@ -61,4 +62,5 @@ __all__ = [
     "Taken",
     "Tally",
     "Watermark",
+    "closed_call",
 ]

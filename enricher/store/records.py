@@ -11,6 +11,14 @@ from enricher.store.owner import describe
 from enricher.trace import Item, Rejection, TraceRef
 from enricher.verdict import Annotation, DeliveryState, Status, Verdict
 
+CALL_FOR_REVIEW = "needs_review"  # the annotation by which people are asked, after its prefix
+CLOSED = "closed"  # its label once nobody is asked any more: platforms delete nothing
+
+
+def closed_call(annotation: Annotation, why: str) -> Annotation:
+    """Return what a call for review becomes when it is answered."""
+    return annotation.model_copy(update={"label": CLOSED, "explanation": why, "metadata": {}})
+
 
 class RunState(StrEnum):
     """How a run stands."""

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, Select, String, func, select, 
 
 from enricher.store.history import evaluation_records, review_records
 from enricher.store.records import EvaluationRecord, ReviewRecord, ReviewState
-from enricher.store.schema import decisions, evaluations, outbox, review_items
-from enricher.store.settlement import annotation_rows
+from enricher.store.schema import decisions, evaluations, review_items
+from enricher.store.settlement import annotation_rows, write_over
 from enricher.store.upsert import insert_into
 from enricher.verdict import Annotation
 
@@ -90,16 +90,7 @@ def decide(connection: Connection, decision: PersonsDecision, annotations: Seque
     asked = select(review_items.c.evaluation_id, review_items.c.run_id).where(review_items.c.id == decision.review_id)
     evaluation_id, run_id = connection.execute(asked).one()
     rows = annotation_rows(annotations, evaluation_id=evaluation_id, run_id=run_id, now=now)
-    if not rows:
-        return
-    writing = insert_into(connection, outbox)
-    updated = {name: writing.excluded[name] for name in rows[0] if name not in ("key", "revision")}
-    writing = writing.on_conflict_do_update(
-        index_elements=[outbox.c.key],
-        set_={**updated, "revision": outbox.c.revision + 1},
-        where=outbox.c.annotation != writing.excluded.annotation,
-    )
-    connection.execute(writing, rows)
+    write_over(connection, rows)
 
 
 def persons_decisions(connection: Connection, limit: int = 100_000) -> list[Question]:

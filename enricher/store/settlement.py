@@ -10,7 +10,17 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
 from enricher.store.forgetting import forgotten_among
-from enricher.store.records import Evaluation, EvaluationKey, RefState, ReviewState, Settlement, digest, item_id
+from enricher.store.records import (
+    CALL_FOR_REVIEW,
+    Evaluation,
+    EvaluationKey,
+    RefState,
+    ReviewState,
+    Settlement,
+    closed_call,
+    digest,
+    item_id,
+)
 from enricher.store.schema import (
     batch_lines,
     evaluations,
@@ -225,18 +235,7 @@ def annotation_rows(annotations: Sequence[Annotation], *, evaluation_id: str, ru
 
 
 def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:
-    rows = _outbox_rows(entries)
-    if not rows:
-        return
-    statement = insert_into(connection, outbox)
-    # A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
-    replaced: dict[str, Any] = {name: statement.excluded[name] for name in rows[0] if name not in ("key", "revision")}
-    statement = statement.on_conflict_do_update(
-        index_elements=[outbox.c.key],
-        set_={**replaced, "revision": outbox.c.revision + 1},
-        where=outbox.c.annotation != statement.excluded.annotation,
-    )
-    connection.execute(statement, rows)
+    write_over(connection, _outbox_rows(entries))
 
 
 def _add_missing_annotations(connection: Connection, entries: list[_Entry]) -> None:
@@ -260,11 +259,44 @@ def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
         )
         connection.execute(statement, [_review_row(entry) for entry in asked])
     if settled:
-        closing = update(review_items).where(
-            review_items.c.id == bindparam("item"), review_items.c.state == ReviewState.OPEN.value
-        )
-        closing = closing.values(state=ReviewState.SUPERSEDED.value, updated_at=bindparam("moment"))
-        connection.execute(closing, [{"item": _review_id(entry), "moment": entry.now} for entry in settled])
+        _supersede(connection, settled)
+
+
+def _supersede(connection: Connection, entries: list[_Entry]) -> None:
+    """Close the questions that a later outcome no longer asks, here and on the platform."""
+    moments = {_review_id(entry): entry.now for entry in entries}
+    is_open = review_items.c.id.in_(moments) & (review_items.c.state == ReviewState.OPEN.value)
+    asked = connection.execute(select(review_items.c.id, review_items.c.evaluation_id).where(is_open)).all()
+    if not asked:
+        return
+    closing = update(review_items).where(review_items.c.id == bindparam("item"))
+    closing = closing.values(state=ReviewState.SUPERSEDED.value, updated_at=bindparam("moment"))
+    connection.execute(closing, [{"item": row.id, "moment": moments[row.id]} for row in asked])
+    written = select(outbox.c.evaluation_id, outbox.c.run_id, outbox.c.annotation).where(
+        outbox.c.evaluation_id.in_([row.evaluation_id for row in asked])
+    )
+    rows = []
+    for evaluation_id, run_id, text in connection.execute(written).all():
+        annotation = Annotation.model_validate_json(text)
+        if annotation.name.endswith(CALL_FOR_REVIEW):
+            closed = closed_call(annotation, "A later outcome no longer asks.")
+            rows += annotation_rows([closed], evaluation_id=evaluation_id, run_id=run_id, now=entries[0].now)
+    write_over(connection, rows)
+
+
+def write_over(connection: Connection, rows: Sequence[Row]) -> None:
+    """Queue write-backs, in place of what was queued or sent under the same keys."""
+    if not rows:
+        return
+    statement = insert_into(connection, outbox)
+    # A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
+    replaced: dict[str, Any] = {name: statement.excluded[name] for name in rows[0] if name not in ("key", "revision")}
+    statement = statement.on_conflict_do_update(
+        index_elements=[outbox.c.key],
+        set_={**replaced, "revision": outbox.c.revision + 1},
+        where=outbox.c.annotation != statement.excluded.annotation,
+    )
+    connection.execute(statement, list(rows))
 
 
 def _review_id(entry: _Entry) -> str:

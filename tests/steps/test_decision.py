@@ -2,9 +2,10 @@
 
 import pytest
 
-from enricher.steps.decision import PolicyRule, decide
+from enricher.steps.decision import PolicyRule, decide, held, strictest
 from enricher.verdict import (
     AlignmentStatus,
+    Certainty,
     DiffResult,
     IssueType,
     Provenance,
@@ -79,3 +80,49 @@ def test_the_route_review_withholds_the_verdict():
     decision = decide(_verdict(SUPPORTED), PolicyRule(route=Route.REVIEW))
     assert decision.route is Route.REVIEW
     assert decision.reasons == ("policy",)
+
+
+def _checked(*certainties: Certainty | None, **policy: object) -> tuple[Verdict, PolicyRule]:
+    verdict = _verdict(*[UNSUPPORTED] * len(certainties))
+    parts = [
+        part.model_copy(update={"certainty": c}) for part, c in zip(verdict.result.parts, certainties, strict=True)
+    ]
+    return verdict.model_copy(update={"result": verdict.result.with_parts(parts)}), PolicyRule(**policy)
+
+
+@pytest.mark.parametrize(
+    ("certainty", "reason"),
+    [
+        (Certainty.DISPUTED, "disputed"),
+        (Certainty.REFUTED, "disputed"),
+        (Certainty.UNCONFIRMED, "unconfirmed"),
+    ],
+)
+def test_a_finding_that_a_second_check_does_not_share_goes_to_people_once(certainty, reason):
+    assert decide(*_checked(certainty, certainty)).reasons == (reason,)
+
+
+def test_confirmed_findings_are_written_without_asking_anybody():
+    assert decide(*_checked(Certainty.CONFIRMED)).reasons == ()
+
+
+def test_where_the_risk_is_high_only_a_person_confirms():
+    verdict, policy = _checked(Certainty.CONFIRMED, Certainty.DISPUTED, None, risk_level="high")
+    found = [part.certainty for part in held(verdict, policy).result.parts]
+    assert found == [Certainty.UNCONFIRMED, Certainty.DISPUTED, None]
+    assert held(verdict, PolicyRule()) is verdict
+
+
+def test_a_verdict_that_was_skipped_asks_nobody_and_is_not_written():
+    assert decide(_verdict(status=Status.SKIPPED), PolicyRule()).route is Route.DROP
+
+
+def test_of_the_policies_of_several_rules_the_strictest_counts():
+    loose = PolicyRule(review_failures=False)
+    assert strictest([]) is None
+    assert strictest([loose]) == loose
+    assert strictest([loose, PolicyRule(route=Route.BOTH, review_below=0.5)]) == PolicyRule(
+        route=Route.BOTH, review_below=0.5, review_failures=True
+    )
+    high = strictest([PolicyRule(review_below=0.5), PolicyRule(risk_level="high"), PolicyRule(route=Route.REVIEW)])
+    assert (high.route, high.risk_level, high.threshold) == (Route.REVIEW, "high", 0.9)

@@ -7,19 +7,21 @@ from typing import Any
 
 from connectors.http import Declined, Failing
 from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
+from connectors.langsmith_experiments import examples_of
 from connectors.langsmith_find import OLDEST, Finder
 from connectors.langsmith_query import in_traces
 from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, span_from_run
 from connectors.langsmith_write import Writer
 from connectors.phoenix_spans import tree_order
 from enricher.errors import BadReply, SetupError, TryAgain
-from enricher.seams import Health
+from enricher.seams import Examples, Health
 from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _EARLIER = timedelta(hours=1)  # a run may start before its root when clocks differ
 _NO_FEEDBACK = "00000000-0000-0000-0000-000000000000"
 REVIEW_QUEUE = "trace-enricher"
+_ANSWERED = "closed"  # its label once somebody has decided
 _CALL_FOR_REVIEW = "needs_review"  # the annotation by which people are asked, whatever its prefix
 REVIEW_INSTRUCTIONS = "Compare the answer with its context; the feedback on the run says where they part."
 
@@ -195,7 +197,9 @@ class LangSmithConnector:
         calls = [
             annotation
             for annotation, delivery in zip(annotations, deliveries, strict=True)
-            if annotation.name.endswith(_CALL_FOR_REVIEW) and delivery.state in written
+            if annotation.name.endswith(_CALL_FOR_REVIEW)
+            and annotation.label != _ANSWERED
+            and delivery.state in written
         ]
         queued = await self.add_to_queue(calls, queue=self._review_queue) if calls else ()
         failed = {delivery.key: delivery for delivery in queued if delivery.state not in written}
@@ -204,6 +208,10 @@ class LangSmithConnector:
     async def confirm(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
         """Read written feedback back."""
         return await self._writer.confirm(annotations)
+
+    async def examples(self, name: str, *, is_experiment: bool) -> Examples:
+        """Return the examples that the runs of an experiment were made for."""
+        return await examples_of(self._api, name, start=self._now() - OLDEST, is_experiment=is_experiment)
 
     async def prepare(self, names: Mapping[str, Sequence[str]]) -> None:
         """Create feedback configs."""

@@ -7,13 +7,14 @@ from math import isclose
 from typing import Any
 
 from connectors.http import Declined, HttpCalls
+from connectors.phoenix_experiments import examples_of
 from connectors.phoenix_find import EXPLICIT, Finder, batched
 from connectors.phoenix_payload import cleaned, refuse_reserved
 from connectors.phoenix_reads import IDS_PER_REQUEST, LARGEST_PAGE, PhoenixReads, Project
 from connectors.phoenix_spans import is_still_running, tree_order
 from connectors.phoenix_writes import AnnotationWriter, postponed
 from enricher.errors import EnricherError, SetupError
-from enricher.seams import Health
+from enricher.seams import Examples, Health
 from enricher.trace import RawTrace, Rejection, RejectReason, Span, TraceQuery, TraceRef
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
@@ -128,6 +129,10 @@ class PhoenixConnector:
             for name in names:
                 if name not in offered:
                     await self._calls.put(f"{path}/{ids[name]}")
+
+    async def examples(self, name: str, *, is_experiment: bool) -> Examples:
+        """Return where the traces of an experiment are, and the examples they were made for; of a project, nothing."""
+        return await examples_of(self._reads, name) if is_experiment else Examples(project=name)
 
     async def check(self) -> Health:
         """Report version, credentials and projects, and whether spans run into the attribute limit."""

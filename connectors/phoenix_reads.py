@@ -78,15 +78,24 @@ class PhoenixReads:
         Raises:
             SetupError: a named project doesn't exist; the closest names are offered.
         """
-        listed: list[Project] = []
-        async for page in self.pages("v1/projects", (), limit=LARGEST_PAGE):
-            listed.extend(Project(name=project["name"], id=project["id"]) for project in page)
+        listed = await self._listed(())
         self._projects = {project.name: project for project in listed}
         if names is None:
             return sorted(listed, key=lambda project: project.name)
+        if any(name not in self._projects for name in names):
+            # Those of experiments are listed only on demand, and only those that were asked for by name count.
+            also = await self._listed((("include_experiment_projects", "true"),))
+            self._projects |= {project.name: project for project in also if project.name in names}
         if missing := [name for name in names if name not in self._projects]:
             raise self._no_such(missing)
         return [self._projects[name] for name in dict.fromkeys(names)]
+
+    async def _listed(self, parameters: Parameters) -> list[Project]:
+        return [
+            Project(name=project["name"], id=project["id"])
+            async for page in self.pages("v1/projects", parameters, limit=LARGEST_PAGE)
+            for project in page
+        ]
 
     async def project_id(self, name: str) -> str:
         """Return the id of a project; names are remembered."""

@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from enricher.commands.console import DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json
+from enricher.commands.console import ALERT, DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json
 from enricher.commands.window import instant, window_start
 from enricher.errors import SetupError
-
-BREACHED = 3
 
 
 def compare(
@@ -70,7 +68,7 @@ def compare(
         else:
             show(as_text(found))
         if found.gate_passed is False:
-            return BREACHED
+            return ALERT
         is_whole = not (found.failed or found.left or found.write_problems) and found.pairs > 0
         return DONE if is_whole else INCOMPLETE
 

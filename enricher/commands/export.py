@@ -54,7 +54,8 @@ def preferences(
     async def work() -> int:
         exported = await export_preferences(load(config), comparison=comparison, include=wanted, output=output)
         left = ", ".join(f"{count} {reason}" for reason, count in sorted(exported.left_out.items()))
-        print(f"{exported.pairs} preferences" + (f"; left out: {left}" if left else ""), file=sys.stderr)
+        told = f"{exported.pairs} preference{'s' * (exported.pairs != 1)}"
+        print(f"{told}; left out: {left}" if left else told, file=sys.stderr)
         return DONE
 
     end_with(work())

@@ -54,7 +54,8 @@ def as_html(comparison: Comparison) -> str:
 def headline(comparison: Comparison) -> str:
     """Say in one sentence how the challenger fared."""
     overall = comparison.overall
-    fared = f"{overall.wins.count} wins, {overall.ties.count} ties, {overall.losses.count} losses"
+    counted = (("win", "s", overall.wins), ("tie", "s", overall.ties), ("loss", "es", overall.losses))
+    fared = ", ".join(f"{rate.count} {word}{many if rate.count != 1 else ''}" for word, many, rate in counted)
     return f"{comparison.challenger} against {comparison.champion}: {fared}"
 
 

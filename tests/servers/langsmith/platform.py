@@ -1,6 +1,7 @@
 """Fill a stand-in with traces and reports through the real SDK, as applications and their users do."""
 
 import secrets
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -47,6 +48,7 @@ class LangSmithPlatform:
         seconds: float = 2.0,
         ends: bool = True,
         project: str | None = None,
+        example: str | None = None,
     ) -> RunTree:
         """Send a trace of a chain with a retriever and a model, and return its root."""
         begin = started or datetime.now(UTC) - AN_HOUR_AGO
@@ -60,6 +62,7 @@ class LangSmithPlatform:
             ls_client=self.client,
             tags=list(tags),
             extra={"metadata": dict(metadata or {})},
+            reference_example_id=uuid.UUID(example) if example else None,
         )
         root.post()
         if documents is not None:

@@ -40,13 +40,16 @@ def _keys(words: str) -> frozenset[str]:
 # Words that name a measure or a kind of text, and verbs that only carry a value: they tell nothing apart.
 _GENERIC = _keys(
     """amount number total size figure value level data sheet datasheet capacity rate measure measurement reading
-    document policy rule guideline manual brochure catalogue website page leaflet handbook faq specification spec note
-    version edition revision revised replaces replace supersede update updated effective valid apply applies currently
-    current now official officially exactly approximately about around roughly nearly overall equal equals amount
-    amounts come comes cover covers last lasts run runs hold holds offer offers provide provides stand stands lie lies
-    reach reaches feature features have has possess contain contains comprise comprises give gives get gets grant grants
-    remain remains earlier previous prior according state states stated say says report reports reported show shows
-    list listed beträgt betragen liegt dauert gilt umfasst hat aktuell derzeit est de durée compte possède"""
+    document policy rule guideline manual brochure catalogue website page leaflet handbook faq specification
+    spec note version edition revision revised replaces replace supersede update updated effective valid apply
+    applies currently current now official officially exactly approximately about around roughly nearly overall
+    equal equals amounts come comes cover covers last lasts run runs hold holds offer offers provide provides
+    stand stands lie lies reach reaches feature features have has possess contain contains comprise comprises
+    give gives get gets grant grants remain remains earlier previous prior according state states stated say
+    says report reports reported show shows list listed beträgt betragen liegt dauert gilt umfasst hat aktuell
+    derzeit est de durée compte possède ersetzt früheren bisherigen fassung fassungen richtlinie ordnung
+    remplace précédente précédentes antérieure antérieures politique sustituye reemplaza anteriores política
+    versiones"""
 )
 _OPENERS = word_set(
     """for in at on during with without to from under above below over between if when unless while until after before
@@ -69,6 +72,11 @@ _SAID_OF = tuple(
         *(("safe", "danger"), ("lawful", "illegal"), ("must", "optional"), ("increase", "decrease"), ("true", "false")),
         *(("improve", "worsen"), ("fail", "succeed"), ("required", "optional"), ("waterproof", "permeable")),
     )
+)
+# Words that tell two things of one kind apart, light as some of them are.
+_CONTRASTS = tuple(
+    tuple(map(word_set, pair))
+    for pair in (("full", "part"), ("new", "old"), ("first", "second third last"), ("gross", "net"), ("front", "rear"))
 )
 _POLES = frozenset(pair for one, other in _SAID_OF for pair in ((one, other), (other, one)))
 # Words after which one thing only can be named: "was born in", "was founded by", "the capital is".
@@ -253,7 +261,7 @@ def _are_apart(one: _Side, other: _Side, left: Source, right: Source, topic: Abs
         return True
     extra = [t for t in one.tokens if not _is_among(t.key, theirs)]
     lack = [t for t in other.tokens if not _is_among(t.key, ours)]
-    if any(_are_rivals(t.key, u.key) for t in extra for u in lack):
+    if any(_are_rivals(t.key, u.key) for t in extra for u in lack) or _are_contrasted(left.reading, right.reading):
         return True
     extra, lack = _telling(extra), _telling(lack)
     if extra and lack:
@@ -330,6 +338,14 @@ def _is_among(key: str, keys: AbstractSet[str]) -> bool:
 
 def _are_rivals(one: str, other: str) -> bool:
     return other in opposites_of(one) or other in EXCLUDED.get(one, ())
+
+
+def _are_contrasted(left: Reading, right: Reading) -> bool:
+    for one, other in _CONTRASTS:
+        for ours, theirs in ((left.words, right.words), (right.words, left.words)):
+            if ours & one and theirs & other and not (ours & other or theirs & one):
+                return True
+    return False
 
 
 def _differ_in_period(one: _Side, other: _Side) -> bool:
@@ -425,11 +441,10 @@ def _name_clash(left: Source, right: Source) -> PassageClash | None:
     one, other = ours.tokens[start:stop_ours], theirs.tokens[start:stop_theirs]
     if not _are_names(one) or not _are_names(other) or start == 0:
         return None
-    outside = [t for t in (*ours.tokens[:start], *ours.tokens[stop_ours:]) if t.weight >= FULL]
+    outside = [t for t in (*ours.tokens[:start], *ours.tokens[stop_ours:]) if t.weight]
     # The name is the object: what is said of one subject, not the same thing said of two.
     cue = next((t for t in reversed(ours.tokens[:start]) if t.key in _SINGULAR), None)
-    has_subject = any(t.weight >= FULL and t.key not in _SINGULAR for t in ours.tokens[:start])
-    if cue is None or len(outside) < 2 or not has_subject:
+    if cue is None or len(outside) < 2 or all(t.weight < FULL for t in outside):
         return None
     said = ours.text[one[0].start : one[-1].end], theirs.text[other[0].start : other[-1].end]
     return None if fold(said[0]) == fold(said[1]) else PassageClash(left=left, right=right, said=said)

@@ -1,6 +1,14 @@
 """Read what an answer says about its sources: that they differ, that they agree, who says what."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from enricher.grounding.engine import assess_all
+from enricher.grounding.reading import read
+from enricher.grounding.tokens import FULL
+from enricher.trace import Document, Item
+from enricher.verdict import Standing
 
 _SOURCES = (
     r"(?:sources?|documents?|reports?|studies|papers|articles|texts?|policies|data\s*sheets?|manuals?|quellen?"
@@ -77,3 +85,17 @@ def without_frame(statement: str) -> str:
     while (frame := _FRAME.match(rest)) and len(rest) - frame.end() >= _SHORTEST:
         rest = rest[frame.end() :]
     return rest
+
+
+def documents_saying(statement: str, item: Item) -> set[str]:
+    """Return the ids of the documents that each say all of a statement."""
+    text = without_frame(statement)
+    alone = {d.id: assess_all([text], replace(item, documents=(d,)))[0] for d in item.documents}
+    return {name for name, segment in alone.items() if segment.standing is Standing.SUPPORTED}
+
+
+def is_drawn_from_several(statement: str, documents: Sequence[Document]) -> bool:
+    """Tell whether words of a statement come from two documents of which neither holds those of the other."""
+    words = {key for key, worth in read(statement).keys.items() if worth >= FULL}
+    held = [words & {key for s in document.sentences for key in read(s.text).all_keys} for document in documents]
+    return any(one - other and other - one for n, one in enumerate(held) for other in held[n + 1 :])

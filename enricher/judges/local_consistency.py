@@ -2,10 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 from enricher.grounding.conflicts import Stand, Touch, disagreements, stands
-from enricher.grounding.disclosure import claims_consensus, combines, demanded_sources, says_so, without_frame
+from enricher.grounding.disclosure import (
+    claims_consensus,
+    combines,
+    demanded_sources,
+    documents_saying,
+    is_drawn_from_several,
+    says_so,
+    without_frame,
+)
 from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, assess_all, ground
 from enricher.results.claims import claims_summary
 from enricher.trace import Item
@@ -120,7 +127,11 @@ class _Judging:
         whole = self._segment.generated_text or ""
         if claims_consensus(whole):
             verdict, explanation = self._consensus(verdict, explanation, whole)
-        if verdict is ClaimVerdict.UNSUPPORTED and combines(whole) and self._is_drawn_from_several():
+        if (
+            verdict is ClaimVerdict.UNSUPPORTED
+            and combines(whole)
+            and is_drawn_from_several(whole, self._item.documents)
+        ):
             self._flags.append(SYNTHESIS)
         return Claim(
             claim_id=claim_id,
@@ -210,19 +221,12 @@ class _Judging:
         if verdict in (ClaimVerdict.SOURCE_CONFLICT, ClaimVerdict.CONTRADICTED):
             self._flags.append(CONSENSUS)
         elif verdict is ClaimVerdict.SUPPORTED:
-            alone = (replace(self._item, documents=(document,)) for document in self._item.documents)
-            saying = sum(assess_all([self._text], item)[0].standing is Standing.SUPPORTED for item in alone)
+            saying = len(documents_saying(whole, self._item))
             if saying < demanded_sources(whole, len(self._item.documents)):
                 self._flags.append(CONSENSUS)
                 told = f"{saying} of {len(self._item.documents)} documents say this"
                 return ClaimVerdict.UNSUPPORTED, told
         return verdict, explanation
-
-    def _is_drawn_from_several(self) -> bool:
-        """Tell whether words of the claim come from documents of which none holds the others'."""
-        words = {word for word in self._text.lower().split() if len(word) > 3 or word.isdigit()}
-        held = [words & set(document.text.lower().replace(".", " ").split()) for document in self._item.documents]
-        return any(one - other and other - one for n, one in enumerate(held) for other in held[n + 1 :])
 
 
 def _standing_for(evidence: Sequence[Quote], stance: Stance) -> tuple[Quote, ...]:

@@ -287,6 +287,7 @@ def _always(_: str) -> bool:
     return True
 
 
+_NUMBERED = re.compile(r"(?<![\w.,-])(?=\w{0,16}\d|[A-Z]{2} \d)(?=\S{9}|[A-Z\d]{1,4}(?: \d{2,4}){2})\w", re.I)
 # How each country writes its numbers, and the check that tells them from others; labels stand where there is none.
 _NATIONAL: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = tuple(
     (re.compile(rf"(?<![\w.,-]){pattern}(?![\w]|[-.,]\d)", re.I), check)
@@ -321,11 +322,14 @@ _NAMED = (
 
 
 def _national_ids(line: str) -> Found:
-    for pattern, check in _NATIONAL:
-        for found in pattern.finditer(line):
-            value = re.sub(r"[^A-Z\d]", "", found.group().upper())
-            if check(value):
-                yield found.start(), found.end(), value
+    # Tried only where a word with a digit begins: searching the line with each pattern takes ten times as long.
+    starts = [found.start() for found in _NUMBERED.finditer(line)]
+    for pattern, check in _NATIONAL if starts else ():
+        for start in starts:
+            if (found := pattern.match(line, start)) is not None:
+                value = re.sub(r"[^A-Z\d]", "", found.group().upper())
+                if check(value):
+                    yield start, found.end(), value
     for pattern, check in _NAMED:
         for found in pattern.finditer(line):
             value = found["number"].upper()

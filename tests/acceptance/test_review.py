@@ -5,6 +5,8 @@ import json
 import pytest
 
 from tests.acceptance.traces import FALSE, TRUE, answered, root
+from tests.servers.langsmith import StandIn
+from tests.servers.langsmith.platform import LangSmithPlatform
 
 FLAGS = ("--config", "enricher.yaml")
 
@@ -121,3 +123,41 @@ async def test_what_was_mistyped_is_said_in_one_sentence(user, phoenix, configur
     ):
         found = await user.enricher("review", "decide", *arguments, "--by", "ada", *FLAGS)
         assert sentence in found.complaint, arguments
+
+
+async def test_on_langsmith_a_decision_is_feedback_of_its_own_and_the_queue_of_the_platform_is_left_alone(user):
+    with StandIn() as service:
+        platform = LangSmithPlatform(service)
+        asked = platform.trace(
+            documents=("Refunds are paid within 30 days.",), answer="Refunds are paid within 90 days."
+        )
+        theirs = platform.report(asked.id, key="context_diff", score=1.0, comment="I checked it")
+        pace = {"queries_per_second": 1000, "calls_per_second": 1000, "settle": "0s", "review_queue": "to-read"}
+        user.configure(
+            connections={"langsmith": {"kind": "langsmith", "base_url": service.url, **pace}},
+            jobs={
+                "nightly": {
+                    "connection": "langsmith",
+                    "projects": [platform.project],
+                    "rules": [{"name": "all"}],
+                    "risk_level": "high",
+                }
+            },
+        )
+        env = {"LANGSMITH_API_KEY": service.key}
+        assert (await user.run(**env)).code == 0
+        (row,) = (await user.enricher("review", "list", "--json", *FLAGS)).json["items"]
+        decided = await user.enricher(
+            "review", "decide", row["id"], "reject", "--comment", "90 is new", "--by", "ada", *FLAGS, **env
+        )
+        assert decided.code == 0, decided.err
+        found = service.feedback_of(str(asked.id))
+        (human,) = [f for f in found if "review/ada" in str(f["feedback_source"])]
+        assert human["key"] == "context_diff"
+        assert human["value"]["label"] == "faithful"
+        assert "90 is new" in human["comment"]
+        (call,) = [f for f in found if f["key"] == "needs_review"]
+        assert call["value"] == "closed"
+        (kept,) = [f for f in found if f["id"] == theirs]
+        assert (kept["score"], kept["comment"]) == (1.0, "I checked it")
+        platform.close()

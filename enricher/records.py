@@ -140,7 +140,12 @@ def item_of(record: Mapping[str, Any]) -> Item:
         trace_id=TraceId(str(record.get("id", ""))),
         question=record.get("question") or None,
         documents=tuple(
-            Document(id=str(d.get("id") or f"d{n}"), text=d.get("text") or "", citation_numbers=(n,))
+            Document(
+                id=str(d.get("id") or f"d{n}"),
+                text=d.get("text") or "",
+                citation_numbers=(n,),
+                metadata=d["metadata"] if isinstance(d.get("metadata"), dict) else {},
+            )
             for n, d in enumerate(read, 1)
         ),
         answer=answer or "",

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from enricher.judges.local_consistency import LocalConsistencyJudge
+from enricher.records import judge_record
 from enricher.seams import Judge
 from enricher.steps.decision import PolicyRule, decide
 from enricher.steps.segmentation import split_item
@@ -158,3 +159,16 @@ def test_text_that_instructs_the_judge_is_no_passage_of_a_conflict():
 def test_a_verdict_survives_being_stored():
     verdict = judged(of_texts("Weight?", ["The tent weighs 3.1 kg.", "The tent weighs 2.8 kg."], "It weighs 3.1 kg."))
     assert type(verdict).model_validate(json.loads(verdict.model_dump_json())) == verdict
+
+
+async def test_plain_records_are_judged_with_the_dates_of_their_documents():
+    documents = [
+        {"id": "old", "text": "Returns are accepted within 30 days.", "metadata": {"date": "2019-05-01"}},
+        {"id": "new", "text": "Returns are accepted within 14 days.", "metadata": {"date": "2024-02-01"}},
+    ]
+    record = {"id": "r", "question": "Return period?", "documents": documents, "answer": "Within 30 days."}
+    row = await judge_record(1, json.dumps(record), LocalConsistencyJudge())
+    assert row["status"] == "OK"
+    assert row["conflicts"][0]["dates"] == {"old": "2019-05-01", "new": "2024-02-01"}
+    assert row["counts"]["SOURCE_CONFLICT"] == 1
+    assert "answer_follows_older_source" in row["flags"]

@@ -224,3 +224,64 @@ async def test_a_raw_reply_ends_as_it_should(server, make, case):
         assert verdict.score is None
         assert verdict.result is None
     assert set(case.get("flags", ())) <= set(verdict.flags)
+
+
+TENTS = item(
+    "The tent weighs 3.1 kg.", "The tent weighs 3.1 kg.", "The tent weighs 2.8 kg.", question="How heavy is the tent?"
+)
+
+
+async def test_a_conflict_that_the_model_passes_over_goes_to_people_with_both_passages(server, make):
+    server.script(says(entry("The tent weighs 3.1 kg.")))
+    verdict = verify(await make().judge(TENTS), TENTS)
+    assert verdict.result.claims[0].verdict is ClaimVerdict.SUPPORTED
+    (conflict,) = verdict.result.conflicts
+    assert conflict.document_ids == ("d1", "d2")
+    assert conflict.claim_id == "c1"
+    assert "source_conflict" in decide(verdict, PolicyRule()).reasons
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "supports", "contradicts", "flag"),
+    [
+        ("The tent weighs 2.95 kg.", "CONTRADICTED", (), ("d1.s1", "d2.s1"), "conflict_blended"),
+        ("The tent weighs 2.8 to 3.1 kg.", "SUPPORTED", ("d1.s1", "d2.s1"), (), "conflict_blended"),
+        ("All sources agree that it weighs 3.1 kg.", "SOURCE_CONFLICT", ("d1.s1",), ("d2.s1",), "false_consensus"),
+        ("The tent weighs 3.1 kg.", "SOURCE_CONFLICT", ("d1.s1",), ("d2.s1",), "one_side_stated_silently"),
+    ],
+)
+async def test_what_an_answer_makes_of_a_conflict_is_flagged(server, make, answer, status, supports, contradicts, flag):
+    asked = item(answer, "The tent weighs 3.1 kg.", "The tent weighs 2.8 kg.", question="How heavy is the tent?")
+    server.script(says(entry(answer, status, supports, contradicts)))
+    verdict = verify(await make().judge(asked), asked)
+    assert verdict.result.label == "source_conflict"
+    assert flag in verdict.flags
+    assert verdict.result.conflicts[0].claim_id == "c1"
+
+
+async def test_a_consensus_of_one_document_is_none(server, make):
+    answer = "Both documents state that the tent weighs 3.1 kg."
+    asked = item(answer, "The tent weighs 3.1 kg.", "The tent is green.", question="How heavy is the tent?")
+    server.script(says(entry(answer)))
+    verdict = verify(await make().judge(asked), asked)
+    assert verdict.result.claims[0].verdict is ClaimVerdict.UNSUPPORTED
+    assert "false_consensus" in verdict.flags
+
+
+async def test_the_windows_of_a_long_context_judge_the_same_claims(server, make):
+    filler = " ".join(f"Filler sentence number {n} says nothing of interest at all." for n in range(90))
+    long = item("The hall seats 300 people.", f"The hall seats 300. {filler}", f"Seating capacity: 250. {filler}")
+
+    def reply(request):
+        if "d1.s1]" not in request.prompt and "d2.s1]" not in request.prompt:
+            return says(entry("The hall seats 300 people.", "UNSUPPORTED", ()))
+        assert "[s1] The hall seats 300 people." in request.prompt
+        if "[d1.s1]" in request.prompt:
+            return says(entry("Three hundred people have a seat in the hall."))
+        return says(entry("It seats 300.", "CONTRADICTED", (), ("d2.s1",), explanation="250 seats"))
+
+    server.default = reply
+    verdict = verify(await make(context_window=3000, max_tokens=512).judge(long), long)
+    assert verdict.status is Status.OK, verdict.failure
+    assert [claim.text for claim in verdict.result.claims] == ["The hall seats 300 people."]
+    assert verdict.result.label == "source_conflict"

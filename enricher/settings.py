@@ -201,7 +201,7 @@ class SecondCheck(Section):
 
     by: tuple[Literal["local", "model"], ...] = ("local",)  # empty: nobody
     model: str | None = None  # of the check by a model; None: openai.model
-    prompt: str = "faithfulness@v1"  # of the check by a model
+    prompt: str = "faithfulness@v2"  # of the check by a model
     stricter_wins: bool = True  # where two models disagree, the stricter reading counts
     require_agreement: bool = False  # only findings that a second check confirms are written as confirmed
 
@@ -312,7 +312,7 @@ class PromptNames(Section):
     """Which prompt each judge uses on a model."""
 
     diff: str = "diff@v2"
-    faithfulness: str = "faithfulness@v1"
+    faithfulness: str = "faithfulness@v2"
     halves: str = "halves@v1"
     consistency: str = "consistency@v1"
     pairwise: str = "pairwise@v1"

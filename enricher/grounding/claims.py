@@ -1,29 +1,20 @@
-"""Split an answer into atomic claims; where a split is not plain, the whole sentence is the claim."""
+"""Judge the atomic claims of an answer: each statement of its sentences by itself."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from enricher.trace import Sentence
+from enricher.grounding.engine import TRUNCATED_ANSWER, assess_all, ground
+from enricher.grounding.splitting import split_statements
+from enricher.trace import Item, Sentence
+from enricher.verdict import AlignmentStatus, Segment
 
-_VERB = (
-    r"(?:is|are|was|were|has|have|had|will|shall|must|may|might|can|could|should|would|does|do|did|includes?|covers?"
-    r"|requires?|applies|apply|expires?|ends?|starts?|begins?|costs?|weighs?|lasts?|opens?|closes?|contains?|amounts?"
-    r"|ist|sind|war|waren|wird|werden|hat|haben|muss|müssen|kann|können|darf|dürfen|soll|sollen|gilt|gelten|endet|enden"
-    r"|beginnt|beginnen|kostet|kosten|dauert|dauern|beträgt|betragen|umfasst|enthält"
-    r"|est|sont|était|étaient|a|ont|sera|seront|doit|doivent|peut|peuvent|coûte|coûtent|dure|durent"
-    r"|es|son|era|eran|tiene|tienen|será|serán|debe|deben|puede|pueden|cuesta|cuestan|dura|duran)"
+# From the best to the worst.
+_ORDER = (
+    AlignmentStatus.FULLY_SUPPORTED,
+    AlignmentStatus.PARTIALLY_SUPPORTED,
+    AlignmentStatus.UNSUPPORTED,
+    AlignmentStatus.CONTRADICTED,
 )
-_SUBJECT = (
-    r"(?:the|a|an|it|they|he|she|we|you|this|that|these|those|its|their|his|her|our|your|there|no|all|each|every|both"
-    r"|der|die|das|ein|eine|es|er|sie|wir|dieser|diese|dieses|sein|seine|ihr|ihre"
-    r"|le|la|les|l'|un|une|il|elle|ils|elles|ce|cette|el|los|las|una)"
-)
-_JOINT = re.compile(r"\s*;\s+|,?\s+(?:and|but|while|whereas|und|aber|während|et|mais|y|pero|mientras)\s+(?=\w)", re.I)
-_HAS_VERB = re.compile(rf"\b{_VERB}\b|\b[a-z]{{3,}}(?:ed|es|s)\b", re.I)
-_OWN_SUBJECT = re.compile(rf"{_SUBJECT}\b", re.I)
-_OWN_VERB = re.compile(rf"{_VERB}\b", re.I)
-_LEADING_SUBJECT = re.compile(rf"((?:[\w'’.-]+\s+){{1,7}}?)(?={_VERB}\s)", re.I)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,43 +27,67 @@ class AtomicClaim:
     end: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimGrounding:
+    """What the engine found in the claims of one item, in the order of the answer."""
+
+    claims: tuple[tuple[AtomicClaim, Segment], ...]
+    faithful_probability: float | None  # None when nothing was checkable
+    flags: tuple[str, ...] = ()
+
+
 def split_claims(sentences: Sequence[Sentence]) -> list[AtomicClaim]:
     """Split the checkable sentences of an answer."""
     return [claim for sentence in sentences if sentence.is_checkable for claim in _claims_of(sentence)]
 
 
-def _claims_of(sentence: Sentence) -> Iterator[AtomicClaim]:
-    subject = ""
-    for start, end in _pieces(sentence.text):
-        piece = sentence.text[start:end]
-        text = f"{subject}{piece}" if subject and _OWN_VERB.match(piece) else piece
-        if found := _LEADING_SUBJECT.match(text):
-            subject = found[1]
-        yield AtomicClaim(
-            text=text, sentence_id=sentence.id, start=sentence.start + start, end=sentence.start + end
-        )  # fmt: skip
+def ground_claims(item: Item) -> ClaimGrounding:
+    """Judge the claims of an item whose answer and documents are cut into sentences."""
+    grounding = ground(item)
+    whole = {segment.segment_id: segment for segment in grounding.segments if not segment.is_omission}
+    judged = [sentence for sentence in item.sentences if sentence.id in whole]
+    split = {sentence.id: _claims_of(sentence) for sentence in judged}
+    parts = [claim for claims in split.values() if len(claims) > 1 for claim in claims]
+    assessed = dict(zip(parts, assess_all([claim.text for claim in parts], item), strict=True)) if parts else {}
+    found: list[tuple[AtomicClaim, Segment]] = []
+    for sentence in judged:
+        claims = split[sentence.id]
+        own = [assessed[claim] for claim in claims if claim in assessed]
+        # A condition, a modal verb or a contradiction of the whole may be lost in its parts; then it is one claim.
+        if not own or _worst([whole[sentence.id]]) > _worst(own):
+            found.append((_entire(sentence), whole[sentence.id]))
+            continue
+        found += [(claim, _as_cut(segment, claim, item)) for claim, segment in zip(claims, own, strict=True)]
+    return ClaimGrounding(
+        claims=tuple(found), faithful_probability=grounding.faithful_probability, flags=grounding.flags
+    )
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    begin = 0
-    for joint in _JOINT.finditer(text):
-        left, right = text[begin : joint.start()], text[joint.end() :]
-        ahead = _JOINT.split(right, maxsplit=1)[0]
-        if _stands_alone(left) and _HAS_VERB.search(ahead) and _opens_claim(ahead, left, is_hard=";" in joint[0]):
-            yield begin, joint.start()
-            begin = joint.end()
-    yield begin, len(text.rstrip())
+def _claims_of(sentence: Sentence) -> list[AtomicClaim]:
+    if not sentence.is_checkable:
+        return [_entire(sentence)]
+    return [
+        AtomicClaim(
+            text=statement.text,
+            sentence_id=sentence.id,
+            start=sentence.start + statement.start,
+            end=sentence.start + statement.end,
+        )
+        for statement in split_statements(sentence.text)
+    ]
 
 
-def _stands_alone(piece: str) -> bool:
-    return len(piece.split()) >= 2 and bool(_HAS_VERB.search(piece))
+def _entire(sentence: Sentence) -> AtomicClaim:
+    return AtomicClaim(text=sentence.text, sentence_id=sentence.id, start=sentence.start, end=sentence.end)
 
 
-def _opens_claim(piece: str, left: str, *, is_hard: bool) -> bool:
-    """Tell whether what follows a joint says something of its own, with its own subject or that of what went before."""
-    if is_hard:
-        return True
-    if subject := _OWN_SUBJECT.match(piece):
-        # A determiner alone opens a list too: the verb has to come within its phrase.
-        return bool(re.match(rf"(?:\s*[\w'’.-]+){{0,6}}?\s*\b{_VERB}\b", piece[subject.end() :], re.I))
-    return bool(_OWN_VERB.match(piece)) and bool(_LEADING_SUBJECT.match(left))
+def _worst(segments: Iterable[Segment]) -> int:
+    return max(_ORDER.index(segment.alignment_status) for segment in segments)
+
+
+def _as_cut(segment: Segment, claim: AtomicClaim, item: Item) -> Segment:
+    """Flag the last claim of an answer that was cut off."""
+    is_cut = TRUNCATED_ANSWER in item.flags and claim.end == len(item.answer.rstrip())
+    if not is_cut or TRUNCATED_ANSWER in segment.flags:
+        return segment
+    return segment.model_copy(update={"flags": (*segment.flags, TRUNCATED_ANSWER)})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from enricher.grounding.conflicts import dates_of, recommended
-from enricher.judges.claims import located, sentence_of
+from enricher.judges.coverage import located, sentence_of
 from enricher.judges.evidence import Wrong, referred
 from enricher.judges.material import Material
 from enricher.judges.reply import Unusable, is_no_verdict, label, one_text, score_flags, shown

@@ -1,107 +1,96 @@
 """The faithfulness judge of the embedded grounding engine: no key, no network, no model download."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from enricher.grounding.claims import AtomicClaim, split_claims
-from enricher.grounding.engine import VERSION, assess_all
-from enricher.grounding.focus import SITES, sites_in
-from enricher.judges.faithfulness import FOCUS_MISMATCH, most_dangerous
-from enricher.results.claims import claims_summary
+from enricher.grounding.claims import AtomicClaim, ground_claims
+from enricher.grounding.engine import VERSION
+from enricher.grounding.focus import FOCUS_SITES, NEGATION, clashing_sites, sites_in
+from enricher.judges.faithfulness import FOCUS_MISMATCH
+from enricher.results.claims import claims_summary, most_dangerous
 from enricher.trace import Item
-from enricher.verdict import Claim, ClaimVerdict, FaithfulnessResult, Provenance, Segment, Standing, Status, Verdict
+from enricher.verdict import (
+    AlignmentStatus,
+    Claim,
+    ClaimVerdict,
+    FaithfulnessResult,
+    Provenance,
+    Segment,
+    Status,
+    Verdict,
+)
 
+_LARGE = 20_000  # characters of answer and documents from which judging takes long enough for a thread
 _VERDICTS = {
-    Standing.SUPPORTED: ClaimVerdict.SUPPORTED,
-    Standing.PARTIAL: ClaimVerdict.PARTIAL,
-    Standing.UNSUPPORTED: ClaimVerdict.UNSUPPORTED,
-    Standing.CONTRADICTED: ClaimVerdict.CONTRADICTED,
+    AlignmentStatus.FULLY_SUPPORTED: ClaimVerdict.SUPPORTED,
+    AlignmentStatus.PARTIALLY_SUPPORTED: ClaimVerdict.PARTIAL,
+    AlignmentStatus.UNSUPPORTED: ClaimVerdict.UNSUPPORTED,
+    AlignmentStatus.CONTRADICTED: ClaimVerdict.CONTRADICTED,
 }
-
-
-_DANGER = (Standing.SUPPORTED, Standing.PARTIAL, Standing.UNSUPPORTED, Standing.CONTRADICTED)
 
 
 class LocalFaithfulnessJudge:
     """Judges the claims of an item with the embedded engine."""
 
-    def __init__(self, *, focus: Sequence[str] = SITES) -> None:
-        self._focus = tuple(focus)
-        chosen = "" if self._focus == SITES else "+".join(self._focus) or "no-focus"
+    def __init__(self, *, focus: Sequence[str] = FOCUS_SITES, risk_level: str = "normal") -> None:
+        self._focus = tuple(site for site in FOCUS_SITES if site in focus)
+        self._is_strict = risk_level == "high"
+        chosen = [] if self._focus == FOCUS_SITES else ["+".join(self._focus) or "no-focus"]
+        chosen += ["strict"] if self._is_strict else []
         self.provenance = Provenance(
-            judge="faithfulness", engine="local", model=VERSION, model_snapshot=VERSION, settings_hash=chosen
+            judge="faithfulness", engine="local", model=VERSION, model_snapshot=VERSION, settings_hash="/".join(chosen)
         )
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        return await asyncio.to_thread(self.verdict, item)
+        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
+            return await asyncio.to_thread(self.verdict, item)
+        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
+        return self.verdict(item)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
+        grounding = ground_claims(item)
         claims = tuple(
-            self._claim(number, claim, segment) for number, (claim, segment) in enumerate(_assessed(item), 1)
+            self._claim(f"c{number}", claim, segment) for number, (claim, segment) in enumerate(grounding.claims, 1)
         )
         result = FaithfulnessResult(
-            claims=claims, most_dangerous_error=most_dangerous(claims), summary=claims_summary(claims)
+            claims=claims,
+            most_dangerous_error=most_dangerous(claims),
+            summary=claims_summary(claims),
+            faithful_probability=grounding.faithful_probability,
         )
+        from_claims = sorted({flag for claim in claims for flag in claim.flags})
         return Verdict(
             trace_id=item.trace_id,
             span_id=item.annotate_span_id,
             status=Status.OK if claims else Status.NO_CLAIMS,
             result=result,
-            flags=tuple(sorted({flag for claim in claims for flag in claim.flags})),
+            flags=(*grounding.flags, *from_claims),
             provenance=self.provenance,
         )
 
     async def aclose(self) -> None:
         """Do nothing: there is no connection."""
 
-    def _claim(self, number: int, split: AtomicClaim, segment: Segment) -> Claim:
-        flags = segment.flags
-        if segment.standing is Standing.CONTRADICTED:
-            site = next((name for name in sites_in(split.text) if name in self._focus), None)
-            flags = (*flags, f"{FOCUS_MISMATCH}:{site}") if site else flags
+    def _claim(self, claim_id: str, claim: AtomicClaim, segment: Segment) -> Claim:
+        verdict, flags, sites = _VERDICTS[segment.alignment_status], segment.flags, tuple[str, ...]()
+        if verdict is not ClaimVerdict.SUPPORTED:
+            clashing = [site for site in clashing_sites(claim.text, segment) if site in (*self._focus, NEGATION)]
+            sites = tuple(clashing) or sites_in(claim.text)
+            flags = (*flags, *(f"{FOCUS_MISMATCH}:{site}" for site in clashing))
+            if clashing and self._is_strict:
+                verdict = ClaimVerdict.CONTRADICTED  # "may" for "must" is no shade of meaning where the risk is high
         return Claim(
-            claim_id=f"c{number}",
-            text=split.text,
-            verdict=_VERDICTS[segment.standing],
+            claim_id=claim_id,
+            text=claim.text,
+            verdict=verdict,
             evidence=segment.evidence,
             explanation=segment.explanation,
             score=segment.score,
-            sentence_id=split.sentence_id,
-            start=split.start,
-            end=split.end,
+            sentence_id=claim.sentence_id,
+            start=claim.start,
+            end=claim.end,
+            sites=sites,
             flags=flags,
         )
-
-
-def _assessed(item: Item) -> Iterator[tuple[AtomicClaim, Segment]]:
-    """Yield the claims of the answer with what the engine says of each.
-
-    A sentence is taken whole where that shows more than its claims do: a modal verb or a condition of the whole may be
-    lost in its parts.
-    """
-    split = split_claims(item.sentences)
-    parts: dict[str, list[AtomicClaim]] = {}
-    for claim in split:
-        parts.setdefault(claim.sentence_id, []).append(claim)
-    compound = [s for s in item.sentences if len(parts.get(s.id, ())) > 1]
-    texts = [claim.text for claim in split] + [sentence.text for sentence in compound]
-    segments = assess_all(texts, item)
-    found = dict(zip(((c.sentence_id, c.start) for c in split), segments, strict=False))
-    whole = {s.id: (s, segment) for s, segment in zip(compound, segments[len(split) :], strict=True)}
-    for sentence_id, claims in parts.items():
-        own = [found[claim.sentence_id, claim.start] for claim in claims]
-        if sentence_id in whole:
-            sentence, segment = whole[sentence_id]
-            if _danger(segment) > max(map(_danger, own)):
-                yield (
-                    AtomicClaim(text=sentence.text, sentence_id=sentence.id, start=sentence.start, end=sentence.end),
-                    segment,
-                )
-                continue
-        yield from zip(claims, own, strict=True)
-
-
-def _danger(segment: Segment) -> int:
-    return _DANGER.index(segment.standing)

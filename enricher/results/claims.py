@@ -6,7 +6,7 @@ from typing import Literal, Self, cast
 
 from pydantic import Field
 
-from enricher.results.evidence import Citation, Judged, Noun, Part, Quote, Standing, shortened
+from enricher.results.evidence import Certainty, Citation, Judged, Noun, Part, Quote, Standing, shortened
 
 
 class ClaimVerdict(StrEnum):
@@ -39,6 +39,7 @@ class Claim(Part):
     start: int | None = None  # offsets into the answer of the words it is drawn from
     end: int | None = None
     in_answer: bool = True  # False when the answer never made it; then it does not count
+    sites: tuple[str, ...] = ()  # of a finding: the sensitive places it concerns, such as dates; see SITES
 
     @property
     def key(self) -> str:
@@ -113,7 +114,8 @@ class FaithfulnessResult(Judged):
     def with_parts(self, parts: Sequence[Part]) -> Self:
         """Return the result with these claims."""
         claims = cast(tuple[Claim, ...], tuple(parts))
-        return self.model_copy(update={"claims": claims, "summary": claims_summary(claims)})
+        update = {"claims": claims, "summary": claims_summary(claims), "most_dangerous_error": most_dangerous(claims)}
+        return self.model_copy(update=update)
 
 
 class SourceConflict(Noun):
@@ -183,6 +185,29 @@ _ORDER = (
     ClaimVerdict.UNSUPPORTED,
     ClaimVerdict.PARTIAL,
 )
+# Where an error does most harm, in falling order: whoever relies on a wrong amount pays it.
+SITES = ("amounts", "dates", "names", "negation", "modals", "quantifiers", "clause_numbers")
+
+
+def danger(claim: Claim) -> tuple[int, int]:
+    """Rank a finding for sorting, the most dangerous first: by verdict, then by the place it concerns."""
+    places = [SITES.index(site) for site in claim.sites if site in SITES]
+    return _ORDER.index(claim.verdict), min(places, default=len(SITES))
+
+
+def most_dangerous(claims: Sequence[Claim]) -> str | None:
+    """Name the claim that does most harm to whoever relies on it; None when all of them can be relied on.
+
+    Of findings that rank alike, the first one of the answer; what a second check refuted comes into question last.
+    """
+    findings = [claim for claim in claims if claim.is_finding]
+    findings = [claim for claim in findings if claim.certainty is not Certainty.REFUTED] or findings
+    if not findings:
+        return None
+    worst = min(findings, key=danger)
+    site = next((site for site in SITES if site in worst.sites), None)
+    where = f" ({site.replace('_', ' ')})" if site else ""
+    return f"{_WORDS[worst.verdict].capitalize()}{where}: {_detail(worst)}"
 
 
 def claims_summary(claims: Sequence[Claim]) -> str:
@@ -194,7 +219,7 @@ def claims_summary(claims: Sequence[Claim]) -> str:
     for verdict in _ORDER:
         found = [claim for claim in made if claim.verdict is verdict]
         if found:
-            return f"{len(found)} of {total} {_WORDS[verdict]}: {_detail(found[0])}"
+            return f"{len(found)} of {total} {_WORDS[verdict]}: {_detail(min(found, key=danger))}"
     return f"All {total} are supported." if len(made) > 1 else "The one claim is supported."
 
 

@@ -11,6 +11,7 @@ _DOUBTS = (
     "position_bias",
     "injection_suspected",
     "overruled_by_second_check",
+    "overlooked_mismatch",
     "second_check_failed",
     "evidence_not_verified",
     "context_truncated",

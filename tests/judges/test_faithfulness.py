@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from enricher.grounding.focus import sites_in
 from enricher.judges.chat import Chat, ChatOptions
-from enricher.judges.faithfulness import ModelFaithfulnessJudge, most_dangerous
+from enricher.judges.faithfulness import ModelFaithfulnessJudge
 from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
 from enricher.judges.reply import Unusable
 from enricher.judges.second import Checks
 from enricher.prompts import load
+from enricher.results.claims import most_dangerous
 from enricher.seams import Judge
 from enricher.steps.verification import verify
 from enricher.verdict import Claim, ClaimVerdict, Outcome, QuoteCheck, Standing, Status
@@ -58,7 +60,7 @@ async def make(server):
     def make(*, focus=None, additions=None, **options):
         chat = Chat(ChatOptions(base_url=server.url, model="judge-2026-01-01", **options))
         more = {} if focus is None else {"focus": focus}
-        made.append(ModelFaithfulnessJudge(chat, load("faithfulness@v1", **(additions or {})), salt=b"x", **more))
+        made.append(ModelFaithfulnessJudge(chat, load("faithfulness@v2", **(additions or {})), salt=b"x", **more))
         return made[-1]
 
     yield make
@@ -79,7 +81,7 @@ async def test_each_claim_has_its_verdict_its_place_and_its_passage(server, make
     assert result.label == "fail"
     assert result.unsupported_claims == ("The deposit is 2,700 EUR.", "Pets are allowed.")
     second = result.claims[1]
-    assert LEASE.answer[second.start : second.end] == "and the deposit is 2,700 EUR."
+    assert LEASE.answer[second.start : second.end] == "the deposit is 2,700 EUR."
     assert second.evidence[0].text == "Clause 5: The deposit is 1,800 EUR."
     assert second.evidence[0].check is QuoteCheck.VERIFIED
     assert second.trace_event_references == ("r2", "a1")
@@ -88,17 +90,20 @@ async def test_each_claim_has_its_verdict_its_place_and_its_passage(server, make
 async def test_the_most_dangerous_error_follows_from_the_labels_and_not_from_the_model(server, make):
     server.script(says(RENT, DEPOSIT, PETS, error="Pets!"))
     result = (await make().judge(LEASE)).result
-    assert result.most_dangerous_error == "The deposit is 2,700 EUR. (contradicted): 2,700 EUR against 1,800 EUR"
+    assert result.most_dangerous_error == (
+        "Contradicted (amounts): answer says 'The deposit is 2,700 EUR.': 2,700 EUR against 1,800 EUR; compared "
+        "value by value: answer says 2,700 EUR, d2 says 1,800 EUR"
+    )
 
 
 def test_of_two_contradictions_the_amount_is_more_dangerous_than_the_name():
     def claim(number, text, verdict):
-        return Claim(claim_id=f"c{number}", text=text, verdict=verdict)
+        return Claim(claim_id=f"c{number}", text=text, verdict=verdict, sites=sites_in(text))
 
     name = claim(1, "The tenant is Bob Miller.", ClaimVerdict.CONTRADICTED)
     amount = claim(2, "The rent is 90 EUR.", ClaimVerdict.CONTRADICTED)
     unsupported = claim(3, "The fee is 5 EUR.", ClaimVerdict.UNSUPPORTED)
-    assert most_dangerous([name, unsupported, amount]).startswith("The rent is 90 EUR.")
+    assert most_dangerous([name, unsupported, amount]) == "Contradicted (amounts): answer says 'The rent is 90 EUR.'"
     assert most_dangerous([claim(4, "It is fine.", ClaimVerdict.SUPPORTED)]) is None
 
 
@@ -107,7 +112,7 @@ async def test_a_part_without_a_claim_is_asked_for_once(server, make):
     verdict = await make().judge(LEASE)
     assert verdict.status is Status.OK
     assert verdict.usage.calls == 2
-    assert "PREVIOUS_ERROR: parts of s1 are in no claim" in server.requests[1].prompt
+    assert "PREVIOUS_ERROR: no claim is about a part of s1" in server.requests[1].prompt
 
 
 async def test_a_part_that_stays_without_a_claim_is_incomplete_and_has_no_score(server, make):
@@ -121,7 +126,7 @@ async def test_supported_values_that_the_engine_sees_clash_are_flagged(server, m
     server.script(says(RENT, {**DEPOSIT, "verdict": "SUPPORTED", "note": ""}, PETS))
     claim = (await make().judge(LEASE)).result.claims[1]
     assert claim.verdict is ClaimVerdict.SUPPORTED
-    assert claim.flags == ("focus_mismatch:amounts",)
+    assert claim.flags == ("focus_mismatch:amounts", "overlooked_mismatch")
     assert "1,800" in claim.explanation
 
 
@@ -129,7 +134,7 @@ async def test_the_chosen_sites_are_in_the_prompt_and_in_the_version(server, mak
     server.script(says(RENT, DEPOSIT, PETS))
     judge = make(focus=("dates",))
     await judge.judge(LEASE)
-    assert "Look hardest at dates and periods." in server.requests[0].prompt
+    assert "Compare character by character: dates, times and periods." in server.requests[0].prompt
     assert judge.provenance.version != make().provenance.version
     assert make(additions={"risk_level": "high"}).provenance.version != make().provenance.version
 
@@ -233,7 +238,7 @@ async def test_the_local_engine_splits_and_judges_the_claims():
     for claim in verdict.result.claims:
         assert LEASE.answer[claim.start : claim.end] == claim.text
     assert "focus_mismatch:amounts" in verdict.flags
-    assert verdict.result.most_dangerous_error.startswith("the deposit is 2,700 EUR.")
+    assert verdict.result.most_dangerous_error.startswith("Contradicted (amounts): answer says 'the deposit")
 
 
 async def test_an_answer_without_claims_has_no_score():

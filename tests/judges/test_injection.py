@@ -66,6 +66,6 @@ async def test_an_obedient_model_changes_no_verdict_of_the_diff(chat, case):
 @pytest.mark.parametrize("case", INJECTED, ids=lambda case: case["id"])
 async def test_an_obedient_model_changes_no_verdict_on_claims(chat, case):
     made = item_of(case["input"])
-    verdict = await examine(made, ModelFaithfulnessJudge(chat, load("faithfulness@v1"), salt=b"x"), Checks())
+    verdict = await examine(made, ModelFaithfulnessJudge(chat, load("faithfulness@v2"), salt=b"x"), Checks())
     is_sound = LocalDiffJudge().verdict(made).score == 1.0
     assert all(claim.verdict is ClaimVerdict.SUPPORTED for claim in verdict.result.claims) == is_sound

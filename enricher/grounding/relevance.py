@@ -52,7 +52,7 @@ _YES_NO = re.compile(
 _SAYS_SO = re.compile(r"\W*(?:yes|no|ja|nein|oui|non|sí|si|sim|não)\b", re.I)
 _AMOUNT = re.compile(
     r"\bhow\s+(?:many|much|long|old|far|often|tall|high|big|large|heavy|fast|wide|deep|late|early)\b|\bwie\s+(?:viel\w*|lange|hoch|oft|"
-    r"alt|weit|gro(?:ß|ss))\b|\bcombien\b|\bcuánt\w+|\bquant[oai]s?\b",
+    r"alt|weit|gro(?:ß|ss))\b|\bcombien\b|\bcuánt\w+|\bquant[oai]s?\b|[是要]?(?:多[久少长大高远]|几[天年个月次])|(?:は|が)?(?:いくら|いくつ|何[日年月時個人]|どのくらい)",
     re.I,
 )
 _NAMES_A_THING = re.compile(
@@ -98,7 +98,7 @@ class _Found:
 
 def context_relevance(question: str, evidence: Evidence) -> ContextRelevance:
     """Judge the documents against the question alone."""
-    parts = [part for part in question_parts(question) if _content(part)]
+    parts = _parts(question)
     if not parts:
         return ContextRelevance(value=2 if evidence.sources else 0, places=(), missing=(), is_certain=False)
     found = [_look(part, evidence) for part in parts]
@@ -120,7 +120,7 @@ def answer_relevance(question: str, answer: Sequence[str]) -> AnswerRelevance:
     """Judge the sentences of an answer against the question alone."""
     readings = [read(text) for text in answer]
     told = [r for r in readings if not _declines(r)]
-    parts = [part for part in question_parts(question) if _content(part)]
+    parts = _parts(question)
     if not any(_content(r) or r.quantities or _SAYS_SO.match(r.text) for r in told):
         missing = _as_written(parts, frozenset().union(*(set(_content(p)) for p in parts)))
         return AnswerRelevance(value=0, missing=missing, is_abstention=len(told) < len(readings), is_certain=True)
@@ -137,6 +137,12 @@ def answer_relevance(question: str, answer: Sequence[str]) -> AnswerRelevance:
     return AnswerRelevance(
         value=value, missing=_as_written(parts, lacking), is_abstention=False, is_certain=is_certain
     )  # fmt: skip
+
+
+def _parts(question: str) -> list[Reading]:
+    """Return the questions in a question that have content; where no spaces are written it is read as one."""
+    parts = question_parts(question) or [read(question)]
+    return [part for part in parts if _content(part)]
 
 
 def _look(part: Reading, evidence: Evidence) -> _Found:
@@ -223,7 +229,7 @@ def _content(reading: Reading) -> dict[str, float]:
     """Return the words that say what a text is about; "how long" says of what kind the answer is."""
     content = {key: weight for key, weight in reading.keys.items() if weight >= _COUNTS}
     if found := _AMOUNT.search(reading.text) or _KIND.search(reading.text):
-        asking = {t.key for t in reading.tokens if found.start() <= t.start < found.end()}
+        asking = {t.key for t in reading.tokens if t.start < found.end() and t.end > found.start()}
         content = {key: weight for key, weight in content.items() if key not in asking} or content
     return content
 

@@ -125,9 +125,8 @@ def _alone(candidate: Candidate, side: str) -> Leftover:
 def differing_of(a: Candidate, b: Candidate) -> Leftover:
     """List two answers to one question that were generated from different documents."""
     ours, theirs = context_of(a.item), context_of(b.item)
-    detail = (
-        f"{len(ours & theirs)} documents in common, {len(ours - theirs)} only here, {len(theirs - ours)} only there"
-    )
+    only = f"{len(ours - theirs)} only the champion's, {len(theirs - ours)} only the challenger's"
+    detail = f"documents: {len(ours & theirs)} in common, {only}"
     where = f"{_where(a)} / {_where(b)}" if _where(a) != _where(b) else _where(a)
     return Leftover(
         side="both", reason="contexts_differ", where=where, question=a.item.question or "", detail=detail

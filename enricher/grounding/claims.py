@@ -1,5 +1,6 @@
 """Judge the atomic claims of an answer: each statement of its sentences by itself."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ from enricher.grounding.splitting import split_statements
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, Segment
 
+# How an explanation quotes what the answer says against what a document says.
+_SAID = re.compile(r"answer says (?P<quote>'?)(?P<words>.+?)(?P=quote), \S+ says ")
+_CONJUNCTION = re.compile(r"^(?:and|but|und|aber|et|mais|y|pero)\s+", re.I)
 # From the best to the worst.
 _ORDER = (
     AlignmentStatus.FULLY_SUPPORTED,
@@ -52,20 +56,17 @@ def ground_claims(item: Item) -> ClaimGrounding:
     found: list[tuple[AtomicClaim, Segment]] = []
     for sentence in judged:
         claims = split[sentence.id]
-        own = [assessed[claim] for claim in claims if claim in assessed]
-        # A condition, a modal verb or a contradiction of the whole may be lost in its parts; then it is one claim.
-        if not own or _worst([whole[sentence.id]]) > _worst(own):
-            found.append((_entire(sentence), whole[sentence.id]))
-            continue
-        found += [(claim, _as_cut(segment, claim, item)) for claim, segment in zip(claims, own, strict=True)]
+        own = [_as_cut(assessed[claim], claim, item) for claim in claims if claim in assessed]
+        # A condition, a modal verb or a contradiction of the whole may be lost in its parts.
+        if own and _worst([whole[sentence.id]]) > _worst(own):
+            own = _with_finding(claims, own, whole[sentence.id], sentence)
+        found += zip(claims, own, strict=True) if own else [(_entire(sentence), whole[sentence.id])]
     return ClaimGrounding(
         claims=tuple(found), faithful_probability=grounding.faithful_probability, flags=grounding.flags
     )
 
 
 def _claims_of(sentence: Sentence) -> list[AtomicClaim]:
-    if not sentence.is_checkable:
-        return [_entire(sentence)]
     return [
         AtomicClaim(
             text=statement.text,
@@ -83,6 +84,22 @@ def _entire(sentence: Sentence) -> AtomicClaim:
 
 def _worst(segments: Iterable[Segment]) -> int:
     return max(_ORDER.index(segment.alignment_status) for segment in segments)
+
+
+def _with_finding(
+    claims: Sequence[AtomicClaim], own: Sequence[Segment], whole: Segment, sentence: Sentence
+) -> list[Segment]:
+    """Give the finding of a sentence to the claim in whose words it lies; nothing if it lies in none of them alone."""
+    said = _SAID.match(whole.explanation)
+    words = _CONJUNCTION.sub("", said["words"]) if said else ""
+    holders = [
+        number
+        for number, claim in enumerate(claims)
+        if words and words in sentence.text[claim.start - sentence.start : claim.end - sentence.start]
+    ]
+    if len(holders) != 1:
+        return []
+    return [whole if number == holders[0] else segment for number, segment in enumerate(own)]
 
 
 def _as_cut(segment: Segment, claim: AtomicClaim, item: Item) -> Segment:

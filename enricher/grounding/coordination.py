@@ -40,12 +40,14 @@ _PREFIX = re.compile(
     re.I,
 )
 _CONDITION = re.compile(
-    r"[^,]\s(?:if|unless|when|whenever|until|provided|except|only|because|so\s+that|as\s+long\s+as|before|after)\s",
+    r"[^,]\s(?:if|unless|when|whenever|until|provided|except|only|because|so\s+that|as\s+long\s+as"
+    r"|(?:before|after)(?!\s+\d))\s",
     re.I,
 )
 _LIST_TAIL = re.compile(r",\s+(?:\w+\s+){0,2}\w+$")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _TIME = re.compile(rf"{_YEAR.pattern}|\b(?:since|later|then|eventually|now|today)\b", re.I)
+_QUOTING = word_set("say says said think thinks thought believe believes believed claim claims claimed")
 _PAIRED = word_set("between both either neither whether")
 _PERSONAL = word_set("it they he she we you i as than")
 _PLURALS = word_set("they we you these those people children men women both all some many most several few others")
@@ -76,7 +78,7 @@ def joined_statements(text: str, end: int) -> Iterator[Statement]:
         left, right = text[begin or opened : joint.start()], text[joint.end() : end]
         is_hard = ";" in joint.group()
         subject = _subject_of(left) or subject
-        if not _is_complete(left, has_subject=bool(filled)):
+        if not _is_complete(left, has_subject=bool(filled)) and not (is_hard and len(words_in(left)) > 2):
             continue
         if not is_hard and (_continues_list(left, right) or not _may_be_cut(left, right)):
             continue
@@ -120,7 +122,7 @@ def _may_be_cut(left: str, right: str) -> bool:
     for before, word in pairwise(words):
         if word.low in SUBORDINATE and not (word.low == "that" and before.low in SAYING):
             return False
-        if before.low in SAYING and word.low != "that":
+        if before.low in _QUOTING and word.low != "that":
             return False  # "she said the offices in Berlin and Paris are closed"
     paired = [place for place, word in enumerate(words) if word.low in _PAIRED]
     return not paired or finite_place(words, paired[-1] + 1) is not None

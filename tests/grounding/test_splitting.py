@@ -161,8 +161,8 @@ def test_what_is_not_plainly_two_statements_stays_whole(sentence):
     assert statement == (0, len(sentence), sentence)
 
 
-WORDS = """the a rent deposit is are was covers and , ; but which who Anna Acme 900 EUR in 2019 not may must theft fire it
-und die Miete beträgt et le loyer est 、 は 为 ， ( ) " If unless sold includes"""
+WORDS = """the a rent deposit is are was covers and , ; but which who Anna Acme 900 EUR in 2019 not may must theft fire
+it und die Miete beträgt et le loyer est 、 は 为 ， ( ) " If unless sold includes"""
 
 
 @settings(max_examples=400, deadline=None)

@@ -52,7 +52,7 @@ _PAIRED = word_set("between both either neither whether")
 _PERSONAL = word_set("it they he she we you i as than")
 _PLURALS = word_set("they we you these those people children men women both all some many most several few others")
 LONGEST_SUBJECT = 10  # words
-_NO_NOUN = word_set("to as than such")
+_NO_NOUN = word_set("to as than such while")
 _FAR = 8  # words of a subject before its verb
 
 
@@ -94,13 +94,16 @@ def joined_statements(text: str, end: int) -> Iterator[Statement]:
 
 def _ends_in_verb(left: str) -> bool:
     words = words_in(left)
-    return bool(words) and (words[-1].low in AUXILIARIES or is_finite(words, len(words) - 1))
+    return bool(words) and (words[-1].low in AUXILIARIES | PARTICIPLES or is_finite(words, len(words) - 1))
 
 
 def _continues_list(left: str, right: str) -> bool:
     """Tell whether a stretch is the last thing of a list: "the inputs, outputs, and states of a model"."""
     words = words_in(right)
-    return bool(_LIST_TAIL.search(left)) and bool(words) and words[0].low not in AUXILIARIES | PRONOUNS | DETERMINERS
+    if not words or not _LIST_TAIL.search(left):
+        return False
+    first = words[0].low
+    return first not in AUXILIARIES | PRONOUNS | DETERMINERS and first not in PAST | REGULAR_PAST
 
 
 def _has_own_time(prefix: str, right: str) -> bool:
@@ -173,6 +176,8 @@ def _opening(right: str, subject: _Subject | None, *, is_hard: bool) -> str | No
     if not place:
         return "" if is_hard and any(word.is_number for word in words) and len(words) > 2 else None
     phrase, verb = words[:place], words[place].low
+    if words[place].is_name or words[0].low == "that":
+        return None  # a title, "My Girlfriend Is an Agent"; or more of what is reported
     if verb in AUXILIARIES and all(word.low == "not" for word in words[place + 1 :]):
         return None  # "while others do not"
     if verb in PLURAL_AUXILIARIES and not (phrase[-1].low.endswith("s") or phrase[-1].low in _PLURALS):

@@ -26,6 +26,7 @@ _LIST_VERBS = word_set(
     accepts accepted feature features featured lists sell sells sold"""
 )
 _LIST = re.compile(r"\s((?:[^,;]{2,60},\s+)+?[^,;]{2,60}?),?\s+and\s+([^,;]{2,60})")
+_NO_THING = word_set("including but not only also even initially mainly mostly especially particularly")
 _NO_LIST = re.compile(r"[(\":]|\bsuch as\b")
 _LONGEST_ITEM = 6  # words
 
@@ -97,7 +98,10 @@ def listed_statements(statement: Statement) -> Iterator[Statement]:
 def _items(text: str) -> list[tuple[int, int]]:
     """Return where the things stand that a verb lists; nothing if it is not plain that it says the same of each."""
     verb = next((word for word in words_in(text) if word.low in _LIST_VERBS), None)
-    if verb is None or re.search(r"[,:;]", text[: verb.end]) or _NO_LIST.search(text):
+    head = words_in(text[: verb.start]) if verb else []
+    if verb is None or not head or any(word.low in SUBORDINATE for word in head):
+        return []
+    if re.search(r"[,:;]", text[: verb.end]) or _NO_LIST.search(text):
         return []
     match = _LIST.fullmatch(text, verb.end)
     if match is None:
@@ -113,6 +117,7 @@ def _is_no_item(item: str) -> bool:
     return (
         not 0 < len(words) <= _LONGEST_ITEM
         or any(word.low in AUXILIARIES or word.low in SUBORDINATE for word in words)
-        or words[0].low in PREPOSITIONS
+        or words[0].low in PREPOSITIONS | _NO_THING
+        or any(word.low == "like" for word in words)
         or " or " in item
     )

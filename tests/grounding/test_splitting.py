@@ -43,6 +43,10 @@ def texts(sentence):
             ["She was born in Oslo in 1977", "She moved to Rome in 1990."],
         ),
         (
+            "He was born in Frankfurt, Germany, and moved to Chicago in 1929.",
+            ["He was born in Frankfurt, Germany", "He moved to Chicago in 1929."],
+        ),
+        (
             "The insurance does not cover theft and requires a police report.",
             ["The insurance does not cover theft", "The insurance requires a police report."],
         ),
@@ -152,6 +156,11 @@ def test_full_clauses_of_other_languages_are_taken_apart(sentence, statements):
         "Der Vermieter sagt, dass die Miete 900 Euro beträgt und die Kaution entfällt.",
         "解約する場合は、3か月前までに通知し、違約金を支払います。",
         "如果提前解约，押金为2700欧元，租金为900欧元。",
+        "Chen was born and raised in New York.",
+        "Kang acted in the films Rough Cut and My Girlfriend Is an Agent.",
+        "Include vegetables like peppers, beans and broccoli.",
+        "She supports several charities, including the Schoolyard Project and the Defense Council.",
+        "It was announced Castro had been cast as Marco and that Monáe had been cast as Peg.",
         "Hello!",
         "",
     ],

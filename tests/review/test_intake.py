@@ -212,9 +212,15 @@ async def test_health_needs_no_secret_and_tells_whether_the_store_answers(intake
 
 
 async def test_a_hundred_hints_at_once_are_all_kept(intake):
-    bodies = [{**HINT, "trace_id": f"{n:032x}"} for n in range(100)]
-    replies = await asyncio.gather(*(intake.post(json=body) for body in bodies))
-    assert {reply.status_code for reply in replies} == {200}
+    waiting = [{**HINT, "trace_id": f"{n:032x}"} for n in range(100)]
+    for _ in range(10):
+        replies = await asyncio.gather(*(intake.post(json=body) for body in waiting))
+        # On a busy machine some are told to come again; nobody is told anything else.
+        assert {reply.status_code for reply in replies} <= {200, 503}
+        waiting = [body for body, reply in zip(waiting, replies, strict=True) if reply.status_code == 503]
+        if not waiting:
+            break
+    assert waiting == []
     assert len(await hints(intake, "phoenix")) == 100
 
 

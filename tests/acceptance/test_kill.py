@@ -6,7 +6,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -121,12 +121,20 @@ class Seeded:
     traces: list[list[Span]]
 
 
+def _asked(number: int, trace: list[Span]) -> list[Span]:
+    """Ask a question of its own: what a model said of one input is not asked for again on another trace."""
+    question = {"input.value": f"When are refunds paid in case {number}?"}
+    return [replace(s, attributes={**s.attributes, **question}) if s.parent_id is None else s for s in trace]
+
+
 @pytest.fixture(scope="module")
 def seeded(phoenix_server) -> Seeded:
     """Send 200 traces: a hundred between one and three hours old, the others older than four."""
     newest = datetime.now(UTC) - timedelta(hours=1)
     ages = [timedelta(minutes=number * (1 if number < RECENT else 2)) for number in range(TRACES)]
-    traces = [answered((TRUE, FALSE)[number % 2], ended=newest - age) for number, age in enumerate(ages)]
+    traces = [
+        _asked(number, answered((TRUE, FALSE)[number % 2], ended=newest - age)) for number, age in enumerate(ages)
+    ]
 
     async def seed() -> str:
         platform = PhoenixPlatform(server=phoenix_server)

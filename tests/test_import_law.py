@@ -14,11 +14,24 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.health",),
     ("enricher.review", "enricher.schedule", "enricher.demo", "enricher.comparing"),
     ("enricher.app",),
-    ("enricher.doctor", "enricher.conclusion",),
+    (
+        "enricher.doctor",
+        "enricher.conclusion",
+    ),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
-    ("enricher.choosing", "enricher.counting", "enricher.wiring", "enricher.privacy", "enricher.alerts", "enricher.metrics"),
+    (
+        "enricher.choosing",
+        "enricher.counting",
+        "enricher.wiring",
+        "enricher.privacy",
+        "enricher.alerts",
+        "enricher.metrics",
+    ),
     ("enricher.delivery", "enricher.handling"),
-    ("enricher.story", "enricher.metering",),
+    (
+        "enricher.story",
+        "enricher.metering",
+    ),
     ("enricher.pipeline", "enricher.report"),
     (
         "enricher.steps",

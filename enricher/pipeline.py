@@ -164,7 +164,9 @@ async def examine(
     provenance = _with_second(verdict.provenance, second)
     if second is None or provenance.second is None:
         return verdict
-    return await second.check(verdict.model_copy(update={"provenance": provenance}), item)
+    checked = await second.check(verdict.model_copy(update={"provenance": provenance}), item)
+    # What a second model names as evidence is no more believed than what the first one named.
+    return verify(checked, item)
 
 
 def _with_second(provenance: Provenance, second: SecondCheck | None) -> Provenance:

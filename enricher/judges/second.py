@@ -118,7 +118,7 @@ class Checks:
         amended = part.model_copy(update={"opinions": tuple(opinions)}) if opinions else part
         for opinion in opinions:
             is_engine = opinion.by == VERSION
-            stricter = _STRICTNESS.index(opinion.standing) > _place(part.standing)
+            stricter = _STRICTNESS.index(opinion.standing) > _place(amended.standing)
             # The engine overrules a model only where the material may have talked the model round.
             if stricter and (is_suspect and not part.is_finding if is_engine else self.stricter_wins):
                 amended = _relabelled(amended, opinion)
@@ -130,6 +130,8 @@ class Checks:
 
 def engine_opinions(parts: Sequence[Part], item: Item) -> dict[str, Opinion]:
     """Let the embedded engine judge statements that somebody else has judged; by key of the statement."""
+    if not parts:
+        return {}  # even to index the documents costs more than all else about a clean verdict
     plain = [part for part in parts if part.standing is not Standing.OMITTED and not _is_conflict(part)]
     found = {
         part.key: _opinion(part, segment)

@@ -13,6 +13,7 @@ from enricher.verdict import (
     Hallucination,
     HalvesResult,
     IssueType,
+    Opinion,
     Part,
     Quote,
     QuoteCheck,
@@ -230,10 +231,22 @@ def _checked(part: Part, item: Item, library: _Library) -> Part:
         flags.append("unknown_span_id")
     spans = _merged((q.span_id for q in verified if q.span_id), [item.answer_span_id or item.annotate_span_id], stated)
     update: dict[str, object] = {"evidence": (*verified, *(q for q in evidence if q.check in _NOT_EVIDENCE))}
+    if part.opinions:
+        update["opinions"] = tuple(_checked_opinion(opinion, library) for opinion in part.opinions)
     if _lacks_evidence(part, verified):
         flags.append("evidence_not_verified")
         update |= _downgrade(part, verified)
     return part.model_copy(update={**update, "flags": _merged(flags), "trace_event_references": spans})
+
+
+def _checked_opinion(opinion: Opinion, library: _Library) -> Opinion:
+    """Keep of what a second check names only passages that stand where it says; those checked already stay."""
+    unchecked = [quote for quote in opinion.evidence if quote.check is QuoteCheck.UNCHECKED]
+    if not unchecked:
+        return opinion
+    known = [quote for quote in opinion.evidence if quote.check is QuoteCheck.VERIFIED]
+    found = [quote for quote in _evidence(unchecked, library) if quote.check is QuoteCheck.VERIFIED]
+    return opinion.model_copy(update={"evidence": (*known, *found)})
 
 
 def _checked_conflict(conflict: SourceConflict, library: _Library) -> SourceConflict:

@@ -86,8 +86,8 @@ class Model:
             issue_type=IssueType.ADDED,
         )
         return Verdict(
-            trace_id="t",
-            span_id="root",
+            trace_id=item.trace_id,
+            span_id=item.annotate_span_id,
             status=Status.OK,
             result=DiffResult(segments=(segment,)),
             provenance=self.provenance,

@@ -343,7 +343,8 @@ def _shared(keys: Iterable[str], known: AbstractSet[str]) -> bool:
 
 def _stand_on_words(claim: Reading, found: Disagreement) -> Stand | None:
     """Tell on which side of a yes and no, or of two names, a claim stands."""
-    supporting, contradicting = [], []
+    supporting: list[Passage] = []
+    contradicting: list[Passage] = []
     for passage in found.passages:
         source = passage.source
         if not _says_the_same(claim, source.reading):

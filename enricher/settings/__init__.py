@@ -1,0 +1,78 @@
+"""The config: YAML and environment, read into frozen settings."""
+
+from enricher.settings.connections import (
+    DEFAULT_CONNECTIONS,
+    Connection,
+    FilesConnection,
+    LangSmithConnection,
+    PhoenixConnection,
+)
+from enricher.settings.jobs import Job, Schedule
+from enricher.settings.judging import (
+    Compare,
+    Condition,
+    DimensionName,
+    EngineName,
+    FocusSite,
+    JudgeChoice,
+    JudgeName,
+    PromptNames,
+    SecondCheck,
+)
+from enricher.settings.loading import load
+from enricher.settings.misfits import place_of
+from enricher.settings.models import Batch, Budget, Fallback, JobBudget, ModelPrice, OpenAISettings
+from enricher.settings.privacy import Privacy
+from enricher.settings.root import Dask, Settings
+from enricher.settings.rules import DEFAULT_RULES, Paths, Policy, ReportRule, RiskLevel, Rule, SpanRule
+from enricher.settings.secrets import with_secrets, without_secrets
+from enricher.settings.values import Duration, Section, Share, duration
+from enricher.settings.watching import Alerts, Health, Serve, Telemetry, Webhook
+
+__all__ = [
+    "DEFAULT_CONNECTIONS",
+    "DEFAULT_RULES",
+    "Alerts",
+    "Batch",
+    "Budget",
+    "Compare",
+    "Condition",
+    "Connection",
+    "Dask",
+    "DimensionName",
+    "Duration",
+    "EngineName",
+    "Fallback",
+    "FilesConnection",
+    "FocusSite",
+    "Health",
+    "Job",
+    "JobBudget",
+    "JudgeChoice",
+    "JudgeName",
+    "LangSmithConnection",
+    "ModelPrice",
+    "OpenAISettings",
+    "Paths",
+    "PhoenixConnection",
+    "Policy",
+    "Privacy",
+    "PromptNames",
+    "ReportRule",
+    "RiskLevel",
+    "Rule",
+    "Schedule",
+    "SecondCheck",
+    "Section",
+    "Serve",
+    "Settings",
+    "Share",
+    "SpanRule",
+    "Telemetry",
+    "Webhook",
+    "duration",
+    "load",
+    "place_of",
+    "with_secrets",
+    "without_secrets",
+]

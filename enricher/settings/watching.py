@@ -1,0 +1,78 @@
+"""What listens, and who is told how things stand."""
+
+import re
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from enricher.settings.values import Duration, Section, Share
+
+
+class Serve(Section):
+    """Where `enricher serve` listens, and the secret of its webhooks."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8330, ge=0, le=65535)
+    secret_env: str = "ENRICHER_SERVE_SECRET"
+    secret: SecretStr | None = None  # filled from the environment variable, never from the file
+    body_limit: int = Field(default=1_000_000, ge=1_000)
+
+
+class Health(Section):
+    """Where `enricher schedule` tells how it is."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8331, ge=0, le=65535)
+
+
+class Telemetry(Section):
+    """Where the product's own spans and figures go, by OTLP over HTTP; nowhere unless an endpoint is named."""
+
+    endpoint: str | None = None
+    traces: bool = True
+    metrics: bool = True
+    project: str = "trace-enricher"
+    into_judged_project: bool = False
+    texts: bool = False
+    headers_env: str = "ENRICHER_OTLP_HEADERS"
+    headers: SecretStr | None = None  # filled from the environment variable, never from the file
+    timeout: Duration = timedelta(seconds=10)
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_url(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None and not re.match(r"https?://[^/\s]", endpoint):
+            raise ValueError(f"'{endpoint}' is no http(s) URL; write it like http://localhost:4318")
+        return endpoint
+
+
+class Webhook(Section):
+    """Who is told of an alert, and in whose form."""
+
+    url: str | None = None
+    url_env: str | None = None  # where the URL itself is a secret, as Slack's are
+    form: Literal["slack", "generic"] = "generic"
+    secret_env: str | None = None  # signs the generic form
+    secret: SecretStr | None = None  # the secret's value, filled from the variable
+    secret_url: SecretStr | None = None  # the URL's value, filled from the variable
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_env is None):
+            raise ValueError("give either url or url_env")
+        return self
+
+
+class Alerts(Section):
+    """When people are told that the rates of a job have moved; null: never."""
+
+    window: int = Field(default=1, ge=1, le=1000)
+    min_items: int = Field(default=20, ge=1)
+    unsupported: Share | None = None
+    contradicted: Share | None = None
+    failed: Share | None = None
+    rejected: Share | None = None
+    drift: Share | None = None
+    drift_runs: int = Field(default=14, ge=2, le=1000)
+    webhooks: tuple[Webhook, ...] = ()

@@ -44,7 +44,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic"),
-    ("enricher.trace", "enricher.verdict", "enricher.timetable"),
+    ("enricher.trace", "enricher.verdict", "enricher.timetable", "enricher.rates"),
     ("enricher.results",),
     ("enricher.resources", "enricher.listening", "enricher.confinement", "enricher.logs"),
     ("enricher.errors", "enricher.folding", "enricher.wording"),

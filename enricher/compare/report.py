@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from enricher.compare.tally import Comparison, LeftoverRow, Outcome, PairRow, Rate
+from enricher.compare.tally import Comparison, LeftoverRow, Outcome, PairRow
+from enricher.rates import Rate
 
 _STYLES = {"win": "green", "tie": "", "loss": "red"}
 _SHOWN = 20  # pairs and leftovers in the text; the JSON and the page have all

@@ -2,41 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Any
 
 from pydantic import Field
 
 from enricher.compare.judging import Compared
 from enricher.compare.matching import Leftover, Matching
+from enricher.rates import Rate
 from enricher.verdict import Noun, PairwiseResult, Preference, Severity, Side, Usage
 
-_Z = 1.959964  # of a 95 % interval
 _SIDES: tuple[tuple[str, Side], ...] = (("champion", "A"), ("challenger", "B"))
-
-
-class Rate(Noun):
-    """A share with its 95 % interval (Wilson); of nothing there is no share."""
-
-    count: int
-    of: int
-    rate: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def of_count(cls, count: int, of: int) -> "Rate":
-        """Compute the share and its interval."""
-        if not of:
-            return cls(count=0, of=0)
-        share = count / of
-        centre = share + _Z * _Z / (2 * of)
-        spread = _Z * sqrt(share * (1 - share) / of + _Z * _Z / (4 * of * of))
-        scale = 1 + _Z * _Z / of
-        # At the ends the interval touches the end; rounding must not lift it off.
-        low = 0.0 if count == 0 else max(0.0, (centre - spread) / scale)
-        high = 1.0 if count == of else min(1.0, (centre + spread) / scale)
-        return cls(count=count, of=of, rate=share, low=low, high=high)
 
 
 class Outcome(Noun):

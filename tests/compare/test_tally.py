@@ -6,7 +6,8 @@ import pytest
 
 from enricher.compare.matching import Leftover, Matching
 from enricher.compare.report import as_html, as_text, numbers, to_json
-from enricher.compare.tally import Comparison, Outcome, Rate, metrics, tally
+from enricher.compare.tally import Comparison, Outcome, metrics, tally
+from enricher.rates import Rate
 from enricher.report import show
 from enricher.verdict import Certainty, Preference, Severity, Status, Usage
 from tests.compare.samples import compared, flag, verdict

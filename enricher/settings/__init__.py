@@ -20,6 +20,7 @@ from enricher.settings.judging import (
     SecondCheck,
 )
 from enricher.settings.loading import load
+from enricher.settings.measuring import Calibrate, Drift, Regress
 from enricher.settings.misfits import place_of
 from enricher.settings.models import Batch, Budget, Fallback, JobBudget, ModelPrice, OpenAISettings
 from enricher.settings.privacy import Privacy
@@ -35,11 +36,13 @@ __all__ = [
     "Alerts",
     "Batch",
     "Budget",
+    "Calibrate",
     "Compare",
     "Condition",
     "Connection",
     "Dask",
     "DimensionName",
+    "Drift",
     "Duration",
     "EngineName",
     "Fallback",
@@ -58,6 +61,7 @@ __all__ = [
     "Policy",
     "Privacy",
     "PromptNames",
+    "Regress",
     "ReportRule",
     "RiskLevel",
     "Rule",

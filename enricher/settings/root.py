@@ -9,6 +9,7 @@ from pydantic import Field
 from enricher.settings.connections import DEFAULT_CONNECTIONS, Connection
 from enricher.settings.jobs import Job, Schedule
 from enricher.settings.judging import Compare, EngineName
+from enricher.settings.measuring import Calibrate, Drift, Regress
 from enricher.settings.models import Budget, OpenAISettings
 from enricher.settings.privacy import Privacy
 from enricher.settings.values import Duration, Section
@@ -45,5 +46,8 @@ class Settings(Section):
     serve: Serve = Serve()
     health: Health = Health()
     compare: Compare = Compare()
+    calibrate: Calibrate = Calibrate()
+    regress: Regress = Regress()
+    drift: Drift = Drift()
     connections: dict[str, Connection] = Field(default_factory=lambda: dict(DEFAULT_CONNECTIONS))
     jobs: dict[str, Job] = Field(default_factory=lambda: {"nightly": Job(schedule=Schedule())})

@@ -9,6 +9,7 @@ import pytest
 
 from enricher.phoenix_server import PhoenixServer, start_phoenix
 from tests.servers.phoenix import PhoenixPlatform
+from tests.servers.postgres import Postgres
 
 ADMIN_SECRET = "a-secret-of-the-test-suite-with-1-digit"
 _FOREIGN = ("OPENAI_", "AZURE_", "ANTHROPIC_", "LANGSMITH_", "LANGCHAIN_", "PHOENIX_", "OTEL_", "ENRICHER_", "HF_")
@@ -84,3 +85,16 @@ async def phoenix(phoenix_server: PhoenixServer, request: pytest.FixtureRequest)
     platform = PhoenixPlatform(server=phoenix_server)
     yield platform
     await platform.aclose()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """Run one real PostgreSQL for the whole test session."""
+    if missing := Postgres.what_lacks():
+        pytest.skip(f"{missing} is not installed")
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()

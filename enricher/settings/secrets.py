@@ -1,30 +1,30 @@
 """Secrets come from the environment, never from the file, and travel nowhere."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import SecretStr
 
-from enricher.errors import SetupError
+from enricher.settings.problems import Place, Problem
 from enricher.settings.root import Settings
 from enricher.settings.values import Section
 from enricher.settings.watching import Webhook
 
 _SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password|secret_url|^headers)$", re.IGNORECASE)
+_NAMED_BY = {"secret": "secret_env", "secret_url": "url_env", "headers": "headers_env"}
 
 
-def secrets_in(node: object, where: str = "") -> Iterator[str]:
+def secrets_in(node: object, place: Place = ()) -> Iterator[Problem]:
     """Yield the places of a raw config that hold a secret."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            place = f"{where}.{key}" if where else str(key)
-            if isinstance(value, str) and _SECRET_KEYS.search(str(key)):
-                yield place
-            yield from secrets_in(value, place)
-    elif isinstance(node, list):
-        for number, value in enumerate(node):
-            yield from secrets_in(value, f"{where}.{number}")
+    below = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in below:
+        where = (*place, str(key))
+        if isinstance(value, str) and isinstance(node, dict) and _SECRET_KEYS.search(str(key)):
+            named_by = _NAMED_BY.get(str(key), "api_key_env")
+            advice = f"secrets are not read from the file; set the environment variable that {named_by} names"
+            yield Problem(where, advice)
+        yield from secrets_in(value, where)
 
 
 def without_secrets(section: Any) -> Any:
@@ -67,9 +67,30 @@ def _with_address(hook: Webhook, environment: Mapping[str, str]) -> Webhook:
     return hook.model_copy(update=found)
 
 
-def require_addresses(hooks: Sequence[Webhook]) -> None:
-    """Refuse a webhook whose variables are not set; workers elsewhere tell nobody and need none."""
-    for number, hook in enumerate(hooks):
+def unset(settings: Settings) -> Iterator[Problem]:
+    """Yield the webhooks whose variables are not set; workers elsewhere tell nobody and need none."""
+    for number, hook in enumerate(settings.alerts.webhooks):
         for name, value in ((hook.url_env, hook.secret_url), (hook.secret_env, hook.secret)):
             if name and value is None:
-                raise SetupError(f"alerts.webhooks.{number}: set the environment variable {name}")
+                yield Problem(("alerts", "webhooks", str(number)), f"set the environment variable {name}")
+
+
+def damaged(settings: Settings, environment: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the variables whose keys were damaged on their way into the environment; what they hold is not shown."""
+    for place, name in keys_named(settings):
+        value = environment.get(name, "")
+        if value and value != value.strip():
+            yield Problem(place, f"the environment variable {name} begins or ends with white space; set it without")
+        elif re.fullmatch(r"([\"']).*\1", value):
+            yield Problem(place, f"the environment variable {name} holds its quotation marks too; set it without them")
+        elif not value.isascii() or any(not letter.isprintable() or letter == " " for letter in value):
+            yield Problem(place, f"the environment variable {name} holds characters that no key has; copy it again")
+
+
+def keys_named(settings: Settings) -> list[tuple[Place, str]]:
+    """Return the environment variables that keys of platforms and models are read from, with the places that say so."""
+    sections: list[tuple[Place, Any]] = [(("connections", name), c) for name, c in settings.connections.items()]
+    if settings.openai.model:
+        sections.append((("openai",), settings.openai))
+        sections += [(("openai", "fallbacks", str(n)), found) for n, found in enumerate(settings.openai.fallbacks)]
+    return [((*at, "api_key_env"), found.api_key_env) for at, found in sections if hasattr(found, "api_key_env")]

@@ -32,7 +32,7 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def did_you_mean(word: str, known: Iterable[object]) -> str:
+def did_you_mean(word: str, known: Iterable[object], *, likeness: float = 0.4) -> str:
     """Return the known word that comes near, as the end of a sentence."""
-    close = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=0.4)
+    close = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=likeness)
     return f"; did you mean '{close[0]}'?" if close else ""

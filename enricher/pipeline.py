@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enricher.grounding.citations import check_citations
 from enricher.judges.deadline import one_trace
 from enricher.seams import Judge, SecondCheck, Unwatched, Watch
+from enricher.steps.confirmation import Confirmation, Hold
 from enricher.steps.decision import PolicyRule, decide, held, strictest
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import RedactionRules, redact, redact_annotations, redact_ref, redact_verdict
@@ -35,6 +36,7 @@ class Judgement:
     decision: Decision
     annotations: tuple[Annotation, ...]
     is_recalled: bool = False  # the verdict was known; no judge was called
+    hold: Hold | None = None  # why no finding of it counts as confirmed without a person
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +79,7 @@ class Pipeline:
     judges: Sequence[Judging]
     recall: Recall
     second: SecondCheck | None = None  # looks again at what a model found
+    confirmation: Confirmation = field(default_factory=Confirmation)  # whether a second check's agreement counts
     policy: PolicyRule = field(default_factory=PolicyRule)
     rule_policies: Mapping[str, PolicyRule] = field(default_factory=dict)  # of rules that have one of their own
     paths: ExtractionPaths = field(default_factory=ExtractionPaths)
@@ -125,7 +128,7 @@ class Pipeline:
 
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
-        verdict = known or await self._examined(item, judge)
+        verdict, hold = self.confirmation.applied(known or await self._examined(item, judge))
         policy = self._policy(ref)
         decision = decide(verdict, policy)
         annotations = render(
@@ -137,6 +140,7 @@ class Pipeline:
             decision=decision,
             annotations=redact_annotations(annotations, item, self.redaction),
             is_recalled=known is not None,
+            hold=hold,
         )
 
     async def _examined(self, item: Item, judge: Judge) -> Verdict:

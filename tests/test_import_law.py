@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
     ("enricher.commands",),
+    ("enricher.serve",),
     ("enricher.health",),
     ("enricher.review", "enricher.schedule", "enricher.demo", "enricher.comparing"),
     ("enricher.app",),
@@ -44,7 +45,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic"),
-    ("enricher.trace", "enricher.verdict", "enricher.timetable", "enricher.rates"),
+    ("enricher.trace", "enricher.verdict", "enricher.timetable", "enricher.rates", "enricher.trust"),
     ("enricher.results",),
     ("enricher.resources", "enricher.listening", "enricher.confinement", "enricher.logs"),
     ("enricher.errors", "enricher.folding", "enricher.wording"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from enricher.steps.confirmation import unconfirmed
 from enricher.verdict import Certainty, Decision, Route, Standing, Status, Verdict
 
 # Flags of a verdict or segment after which nobody should rely on it unread.
@@ -74,16 +75,7 @@ def strictest(policies: Iterable[PolicyRule]) -> PolicyRule | None:
 
 def held(verdict: Verdict, policy: PolicyRule) -> Verdict:
     """Return what is written where the risk is high: there a second check confirms no finding, only a person does."""
-    result = verdict.result
-    if policy.risk_level != "high" or result is None:
-        return verdict
-    if not any(part.certainty is Certainty.CONFIRMED for part in result.parts):
-        return verdict
-    parts = [
-        part.model_copy(update={"certainty": Certainty.UNCONFIRMED}) if part.certainty is Certainty.CONFIRMED else part
-        for part in result.parts
-    ]
-    return verdict.model_copy(update={"result": result.with_parts(parts)})
+    return unconfirmed(verdict) if policy.risk_level == "high" else verdict
 
 
 def _reasons(verdict: Verdict, policy: PolicyRule) -> list[str]:

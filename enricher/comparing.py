@@ -31,11 +31,13 @@ from enricher.steps.extraction import ExtractionPaths
 from enricher.steps.redaction import RedactionRules
 from enricher.steps.rendering import NAMES, NEEDS_REVIEW, PREFERENCE
 from enricher.store import Store
+from enricher.store.comparisons import ComparisonBook, CountedPair
 from enricher.store.pairs import PairBook
 from enricher.trace import TraceQuery
 from enricher.wiring import Wiring, wire_records
 
 _METADATA = "metadata:"
+_LEFTOVERS = 1000  # answers without a counterpart that are kept by name; all are counted
 _FAILURES = ("JUDGE_", "INVALID", "BUDGET")
 
 
@@ -65,6 +67,7 @@ async def compare(settings: Settings, request: CompareRequest, progress: Reporte
     """
     gate = Gate(request.gate, frozenset(metrics(None))) if request.gate is not None else None
     async with await App.open(settings) as app:
+        started_at = app.store.clock()
         wiring = _wiring(settings, request.engine, app.store)
         judge = pair_judge(settings, engine=request.engine, both_orders=request.both_orders, wiring=wiring)
         try:
@@ -85,13 +88,14 @@ async def compare(settings: Settings, request: CompareRequest, progress: Reporte
             found = tally(sides.champion, sides.challenger, judge.provenance.version, matching, compared)
             if request.write and sides.connection is not None:
                 found = await _written(app, sides, compared, found, progress)
+            if gate is not None:
+                held = gate.evaluate(metrics(found))
+                found = found.model_copy(update={"gate": held.sentence, "gate_passed": held.passed})
+            await _keep(app.store, sides.name, found, compared, started_at)
         finally:
             await judge.aclose()
             await wiring.aclose()
-    if gate is None:
-        return found
-    held = gate.evaluate(metrics(found))
-    return found.model_copy(update={"gate": held.sentence, "gate_passed": held.passed})
+    return found
 
 
 async def judge_pairs(
@@ -294,6 +298,18 @@ async def _written(
     )
     await PairBook(app.store).note_written(written.record_ids)
     return found.model_copy(update={"written": written.annotations, "write_problems": tuple(written.problems)})
+
+
+async def _keep(store: Store, name: str, found: Comparison, compared: Sequence[Compared], started_at: datetime) -> None:
+    """Record what was counted; questions of answers that were not compared are nobody's to keep."""
+    kept = found.model_copy(update={"rows": (), "leftovers": found.leftovers[:_LEFTOVERS]})
+    figures = kept.model_dump(mode="json", exclude={"leftovers": {"__all__": {"question"}}})
+    counted = [
+        CountedPair(record_id=one.record.id, outcome=row.outcome, is_accepted=row.accepted)
+        for one, row in zip(compared, found.rows, strict=True)
+        if one.record is not None
+    ]
+    await ComparisonBook(store).keep(name, figures, counted, started_at)
 
 
 def _for_writing(path: Path) -> IO[str]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, String, delete, or_, select, type_coerce, upd
 
 from enricher.store.schema import (
     batch_lines,
+    comparisons,
     evaluations,
     forgotten,
     hints,
@@ -35,10 +36,12 @@ def forget(connection: Connection, trace_id: str, now: datetime) -> int:
     deleted = sum(connection.execute(delete(t).where(t.c.trace_id == trace_id)).rowcount for t in _TABLES)
     is_compared = or_(pairs.c.champion_trace_id == trace_id, pairs.c.challenger_trace_id == trace_id)
     deleted += connection.execute(delete(pairs).where(is_compared)).rowcount
-    mentions = type_coerce(runs.c.report, String).contains(trace_id, autoescape=True)
     about = re.compile(rf"(?<![\w-]){re.escape(trace_id)}(?![\w-])")
-    for run_id, report in connection.execute(select(runs.c.id, runs.c.report).where(mentions)).all():
-        connection.execute(update(runs).where(runs.c.id == run_id).values(report=_without(report, about)))
+    for stored in (runs.c.report, comparisons.c.figures):
+        key, mentions = stored.table.c.id, type_coerce(stored, String).contains(trace_id, autoescape=True)
+        for its_id, value in connection.execute(select(key, stored).where(mentions)).all():
+            statement = update(stored.table).where(key == its_id)
+            connection.execute(statement.values({stored: _without(value, about)}))
     row = {"digest": _digest(trace_id), "forgotten_at": now}
     connection.execute(insert_into(connection, forgotten).on_conflict_do_nothing(), row)
     return deleted

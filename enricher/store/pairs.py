@@ -1,6 +1,6 @@
 """What comparisons have found: each pair with its verdict, kept so that it is asked about once and can be exported."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -113,30 +113,39 @@ def _bare(item: Item) -> Any:
     return ITEM.dump_python(bare, mode="json")
 
 
+def pairs_by_id(connection: Connection, ids: Collection[str]) -> dict[str, PairRecord]:
+    """Read the pairs of these records; ids of forgotten ones are absent."""
+    rows = connection.execute(select(pairs.c.id, *_COLUMNS).where(pairs.c.id.in_(ids)))
+    return {row.id: _record(row) for row in rows}
+
+
 def _records(connection: Connection, condition: Any) -> Sequence[PairRecord]:
-    columns = (
-        pairs.c.comparison,
-        pairs.c.champion,
-        pairs.c.challenger,
-        pairs.c.input_hash,
-        pairs.c.pair,
-        pairs.c.verdict,
-        pairs.c.review,
-        pairs.c.settled_at,
-        pairs.c.written_at,
+    rows = connection.execute(select(*_COLUMNS).where(condition).order_by(pairs.c.settled_at, pairs.c.id))
+    return [_record(row) for row in rows]
+
+
+_COLUMNS = (
+    pairs.c.comparison,
+    pairs.c.champion,
+    pairs.c.challenger,
+    pairs.c.input_hash,
+    pairs.c.pair,
+    pairs.c.verdict,
+    pairs.c.review,
+    pairs.c.settled_at,
+    pairs.c.written_at,
+)
+
+
+def _record(row: Any) -> PairRecord:
+    return PairRecord(
+        comparison=row.comparison,
+        champion=row.champion,
+        challenger=row.challenger,
+        pair=Pair(id=row.pair["id"], a=ITEM.validate_python(row.pair["a"]), b=ITEM.validate_python(row.pair["b"])),
+        input_hash=row.input_hash,
+        verdict=Verdict.model_validate(row.verdict),
+        review=tuple(row.review),
+        settled_at=row.settled_at,
+        written_at=row.written_at,
     )
-    rows = connection.execute(select(*columns).where(condition).order_by(pairs.c.settled_at, pairs.c.id))
-    return [
-        PairRecord(
-            comparison=row.comparison,
-            champion=row.champion,
-            challenger=row.challenger,
-            pair=Pair(id=row.pair["id"], a=ITEM.validate_python(row.pair["a"]), b=ITEM.validate_python(row.pair["b"])),
-            input_hash=row.input_hash,
-            verdict=Verdict.model_validate(row.verdict),
-            review=tuple(row.review),
-            settled_at=row.settled_at,
-            written_at=row.written_at,
-        )
-        for row in rows
-    ]

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -515,4 +515,32 @@ pairs = Table(
     Index("ix_pairs_comparison", "comparison", "settled_at"),
     Index("ix_pairs_champion_trace_id", "champion_trace_id"),
     Index("ix_pairs_challenger_trace_id", "challenger_trace_id"),
+)
+
+# What one call of `enricher compare` counted.
+comparisons = Table(
+    "comparisons",
+    metadata,
+    Column("id", String, primary_key=True),  # sorts by start
+    Column("name", Words, nullable=False),  # `pairs.comparison`
+    Column("champion", Words, nullable=False),
+    Column("challenger", Words, nullable=False),
+    Column("judge_version", Words, nullable=False),
+    Column("started_at", Utc, nullable=False),
+    Column("finished_at", Utc, nullable=False),
+    Column("gate", Words),  # how the gate ended, in a sentence; null without one
+    Column("gate_passed", Boolean),
+    Column("figures", Json, nullable=False),  # compare.tally.Comparison, without texts of traces
+)
+
+# The pairs that a comparison counted, in their order, and how each one counted then.
+compared_pairs = Table(
+    "compared_pairs",
+    metadata,
+    Column("comparison_id", String, ForeignKey("comparisons.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("pair_record_id", String, ForeignKey("pairs.id", ondelete="CASCADE"), nullable=False),
+    Column("outcome", String, nullable=False),  # win, tie or loss of the challenger, else verdict.Status
+    Column("is_accepted", Boolean, nullable=False),
+    Index("ix_compared_pairs_pair_record_id", "pair_record_id"),
 )

@@ -4,13 +4,13 @@
     found = await nights(store, Wanted(project="shop"), by="model")        # one Night a run and model
     found = await nights(store, Wanted(), by="metadata.tier")              # ... a run and value of that key
     what = await groupings(store, Wanted(job="nightly"))                   # what can be chosen and grouped by
-    rows = await traces_of(store, Wanted(run_ids=(run,)), label="contradicted", limit=50)   # drill down
+    rows = await traces_of(store, Wanted(run_ids=(run,)), labels=["contradicted"], limit=50)   # drill down
 
 `by` is one of GROUPINGS or "metadata.KEY"; what lacks the value is in the group "". Figures of different judges are
 never added up: scores, labels and findings are in `Night.judges`, by judge. Only sums and counts are read, no texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, cast, func, literal, or_, select
@@ -82,10 +82,10 @@ async def traces_of(
     *,
     by: str | None = None,
     group: str | None = None,
-    label: str | None = None,
+    labels: Collection[str] = (),
     status: str | None = None,
     issue: str | None = None,
-    bucket: int | None = None,
+    buckets: Collection[int] = (),
     reported: bool | None = None,
     critical: bool = False,
     limit: int = 100,
@@ -98,10 +98,10 @@ async def traces_of(
         wanted: the runs, and what of them.
         by: with `group`, the grouping and its value.
         group: value of the grouping; "" is what lacks it.
-        label: of the verdict, such as contradicted, or the failing half.
+        labels: of the verdict, such as contradicted, or the failing half; any of them.
         status: verdict.Status.
         issue: kind of finding, one of facts.ISSUES.
-        bucket: tenth of 0 to 1 that holds the score.
+        buckets: tenths of 0 to 1, one of which holds the score.
         reported: with (True) or without (False) a user report.
         critical: only where a document says otherwise.
         limit: at most so many.
@@ -118,9 +118,10 @@ async def traces_of(
         conditions = _conditions(connection, wanted)
         if by is not None and group is not None:
             conditions.append(_group(connection, by) == group)
-        narrowed = ((facts.c.label, label), (facts.c.status, status), (facts.c.bucket, bucket),
-                    (facts.c.is_reported, reported))  # fmt: skip
+        narrowed = ((facts.c.status, status), (facts.c.is_reported, reported))
         conditions += [column == value for column, value in narrowed if value is not None]
+        chosen = ((facts.c.label, labels), (facts.c.bucket, buckets))
+        conditions += [column.in_(values) for column, values in chosen if values]
         if issue is not None:
             conditions.append(facts.c[issue.lower()] > 0)
         if critical:

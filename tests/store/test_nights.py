@@ -263,11 +263,11 @@ async def test_the_traces_behind_a_figure_come_most_dangerous_first(store, clock
         return [row.trace_id for row in await traces_of(store, wanted, **narrowed)]
 
     assert await ids() == ["t4", "t3", "t2", "t1", "t5"]
-    assert await ids(label="contradicted") == ["t4", "t3"]
+    assert await ids(labels=["contradicted"]) == ["t4", "t3"]
     assert await ids(critical=True, reported=False) == ["t4"]
     assert await ids(issue="ADDED") == ["t2"]
     assert await ids(status="JUDGE_EMPTY") == ["t5"]
-    assert await ids(bucket=9) == ["t1"]
+    assert await ids(buckets=[9]) == ["t1"]
     assert await ids(by="metadata.tier", group="gold") == ["t1"]
     assert await ids(limit=2, offset=1) == ["t3", "t2"]
     with pytest.raises(SetupError, match="no kind of finding 'ODD'"):

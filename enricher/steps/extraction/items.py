@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from enricher.steps.extraction.answers import answer_of_call, answer_of_reply, citations_in
 from enricher.steps.extraction.context import Context, context_of
+from enricher.steps.extraction.labels import labels_of
 from enricher.steps.extraction.messages import last_user, messages_in, turns
 from enricher.steps.extraction.payloads import plain_text
 from enricher.steps.extraction.questions import asked
@@ -202,4 +203,5 @@ def _metadata(scope: Scope) -> dict[str, object]:
     session = next((s for n in scope.nodes if (s := plain_text(n.span.attributes.get("session.id")))), None)
     replies = (node.output.value for node in (scope.root, scope.final_model) if node and node.output)
     cited = next((found for reply in replies if (found := citations_in(reply))), [])
-    return {name: value for name, value in (("session_id", session), ("citations", cited)) if value}
+    own = {name: value for name, value in (("session_id", session), ("citations", cited)) if value}
+    return {**labels_of(scope), **own}

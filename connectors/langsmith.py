@@ -9,13 +9,14 @@ from connectors.http import Declined, Failing
 from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
 from connectors.langsmith_experiments import examples_of
 from connectors.langsmith_find import OLDEST, Finder
+from connectors.langsmith_labels import peoples_feedback
 from connectors.langsmith_query import in_traces
 from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, span_from_run
 from connectors.langsmith_write import Writer
 from connectors.phoenix_spans import tree_order
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.seams import Examples, Health
-from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef
+from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _EARLIER = timedelta(hours=1)  # a run may start before its root when clocks differ
@@ -212,6 +213,12 @@ class LangSmithConnector:
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return the examples that the runs of an experiment were made for."""
         return await examples_of(self._api, name, start=self._now() - OLDEST, is_experiment=is_experiment)
+
+    async def peoples_labels(
+        self, project: str, span_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[UserReport]]:
+        """Return what people gave on runs as feedback under these keys, oldest first."""
+        return await peoples_feedback(self._api, span_ids, names)
 
     async def prepare(self, names: Mapping[str, Sequence[str]]) -> None:
         """Create feedback configs."""

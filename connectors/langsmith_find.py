@@ -7,13 +7,13 @@ from typing import Any
 
 from connectors.langsmith_api import PAGE, Generation, LangSmithApi, RunQuery
 from connectors.langsmith_feedback import counts_as_report, report_from
+from connectors.langsmith_labels import RUNS_PER_LISTING
 from connectors.langsmith_query import Pointer, pointer, report_expression, span_expression
 from connectors.langsmith_runs import attribute, project_of, root_start
 from enricher.trace import ReportFilter, TraceId, TraceQuery, TraceRef, UserReport
 
 # LangSmith keeps a trace for 400 days at most, and refuses windows of more than 401.
 OLDEST = timedelta(days=400)
-_RUNS_PER_LISTING = 50  # run ids in one URL
 _FIELDS = ("ID", "TRACE_ID", "PROJECT_ID", "START_TIME", "DOTTED_ORDER")
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -136,8 +136,8 @@ class Finder:
         keys = {} if None in names else {"key": sorted({str(name) for name in names})}
         run_ids = list(trace_of)
         reports: dict[str, list[UserReport]] = {}
-        for at in range(0, len(run_ids), _RUNS_PER_LISTING):
-            params = {"run": run_ids[at : at + _RUNS_PER_LISTING], **keys}
+        for at in range(0, len(run_ids), RUNS_PER_LISTING):
+            params = {"run": run_ids[at : at + RUNS_PER_LISTING], **keys}
             async for feedback in self._api.listing("/api/v1/feedback", params):
                 if counts_as_report(feedback, wanted):
                     reports.setdefault(trace_of[str(feedback["run_id"])], []).append(report_from(feedback))

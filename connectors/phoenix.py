@@ -10,12 +10,13 @@ from connectors.http import Declined, HttpCalls
 from connectors.phoenix_experiments import examples_of
 from connectors.phoenix_find import EXPLICIT, Finder, batched
 from connectors.phoenix_payload import cleaned, refuse_reserved
+from connectors.phoenix_query import counts_as_report, is_ours, report_from
 from connectors.phoenix_reads import IDS_PER_REQUEST, LARGEST_PAGE, PhoenixReads, Project
 from connectors.phoenix_spans import is_still_running, tree_order
 from connectors.phoenix_writes import AnnotationWriter, postponed
 from enricher.errors import EnricherError, SetupError
 from enricher.seams import Examples, Health
-from enricher.trace import RawTrace, Rejection, RejectReason, Span, TraceQuery, TraceRef
+from enricher.trace import RawTrace, Rejection, RejectReason, ReportFilter, Span, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
 _ATTRIBUTE_LIMIT = 128  # default of the OpenTelemetry SDKs; the oldest attributes are dropped beyond it
@@ -133,6 +134,22 @@ class PhoenixConnector:
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return where the traces of an experiment are, and the examples they were made for; of a project, nothing."""
         return await examples_of(self._reads, name) if is_experiment else Examples(project=name)
+
+    async def peoples_labels(
+        self, project: str, span_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[UserReport]]:
+        """Return what people annotated on spans under these names, oldest first."""
+        path = f"v1/projects/{await self._reads.project_id(project)}/span_annotations"
+        rows: list[Mapping[str, Any]] = []
+        for batch in batched(span_ids, IDS_PER_REQUEST):
+            asked = [("span_ids", span_id) for span_id in batch] + [("include_annotation_names", n) for n in names]
+            async for page in self._reads.pages(path, asked, limit=LARGEST_PAGE):
+                rows += [row for row in page if counts_as_report(row, [ReportFilter()]) and not is_ours(row)]
+        authors = await self._reads.author_names() if any(row.get("user_id") for row in rows) else {}
+        found: defaultdict[str, list[UserReport]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: row.get("updated_at") or ""):
+            found[row["span_id"]].append(report_from(row, authors))
+        return found
 
     async def check(self) -> Health:
         """Report version, credentials and projects, and whether spans run into the attribute limit."""

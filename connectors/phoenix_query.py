@@ -12,6 +12,7 @@ from enricher.errors import SetupError
 from enricher.trace import ReportFilter, Span, SpanFilter, SpanKind, UserReport
 
 TAGS_ATTRIBUTE = "tag.tags"
+OURS = "trace-enricher/"  # how the identifiers of our annotations begin
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -160,6 +161,11 @@ def report_from(annotation: Mapping[str, Any], authors: Mapping[str, str]) -> Us
 def counts_as_report(annotation: Mapping[str, Any], wanted: Sequence[ReportFilter]) -> bool:
     """Tell whether an annotation meets one of the filters; one without conditions means: made by a person."""
     return any(_meets_report(annotation, report) for report in wanted)
+
+
+def is_ours(annotation: Mapping[str, Any]) -> bool:
+    """Tell whether an annotation was written by this product, be it for a person who decided in its review queue."""
+    return str(annotation.get("identifier") or "").startswith(OURS)
 
 
 def _meets_report(annotation: Mapping[str, Any], wanted: ReportFilter) -> bool:

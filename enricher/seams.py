@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
-from enricher.trace import Item, Pair, RawTrace, Rejection, TraceQuery, TraceRef
+from enricher.trace import Item, Pair, RawTrace, Rejection, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, Provenance, Usage, Verdict
 
 T = TypeVar("T")
@@ -74,6 +74,17 @@ class ExperimentSource(Protocol):
 
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return the project of an experiment (or a project itself) and the examples of its traces, if it has any."""
+        ...
+
+
+@runtime_checkable
+class LabelSource(Protocol):
+    """A platform on which people label answers themselves."""
+
+    async def peoples_labels(
+        self, project: str, span_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[UserReport]]:
+        """Return, by span, what people said under these annotation names; never what this product wrote."""
         ...
 
 

@@ -16,6 +16,7 @@ import typer
 
 from enricher import logs
 from enricher.commands.compare import compare
+from enricher.commands.config import init, schema
 from enricher.commands.console import (
     ALERT,
     DONE,
@@ -31,6 +32,7 @@ from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
 from enricher.commands.review import group as review_group
 from enricher.commands.schedule import schedule
+from enricher.commands.serve import serve
 from enricher.commands.window import instant, window_start
 from enricher.errors import EnricherError, SetupError
 
@@ -261,36 +263,11 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
 cli.command()(schedule)
 cli.command()(compare)
+cli.command()(init)
+cli.command()(schema)
 cli.command()(forget)
 cli.command()(purge)
-
-
-@cli.command()
-def serve(
-    config: ConfigFile = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on; as configured when not given.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
-) -> None:
-    """Take webhooks that name traces for the next run; stays up until Ctrl-C."""
-    from enricher.review.serve import serve as listen
-    from enricher.settings import load
-    from enricher.store import Store
-
-    async def work() -> int:
-        settings = load(config)
-        section = settings.serve
-        async with await Store.open(settings.store) as store:
-            await listen(
-                store,
-                host=host or section.host,
-                port=section.port if port is None else port,
-                secret=section.secret,
-                body_limit=section.body_limit,
-                ready=lambda url: print(f"listening on {url}; Ctrl-C ends it", flush=True),
-            )
-        return DONE
-
-    end_with(work())
+cli.command()(serve)
 
 
 @prompts_cli.command("list")

@@ -8,7 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from enricher.metrics import Metrics, metrics_text
-from enricher.review.serve import serve
+from enricher.serve.serving import serve
+from enricher.serve.site import Site
+from enricher.settings import Settings
 from enricher.store import RunState, Store
 from enricher.trace import TraceId, TraceRef
 from enricher.verdict import Status
@@ -117,7 +119,7 @@ async def test_serve_answers_on_metrics(world):
     await world.run()
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    serving = asyncio.create_task(serve(world.store, port=0, stop=stop, ready=ready.set_result))
+    serving = asyncio.create_task(serve(Site.of(world.store, Settings()), port=0, stop=stop, ready=ready.set_result))
     async with httpx.AsyncClient() as client:
         answer = await client.get(f"{await ready}/metrics")
     stop.set()

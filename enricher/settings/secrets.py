@@ -9,10 +9,16 @@ from pydantic import SecretStr
 from enricher.settings.problems import Place, Problem
 from enricher.settings.root import Settings
 from enricher.settings.values import Section
-from enricher.settings.watching import Webhook
+from enricher.settings.watching import Serve, Webhook
 
 _SECRET_KEYS = re.compile(r"(api[_-]?key|token|secret|password|secret_url|^headers)$", re.IGNORECASE)
-_NAMED_BY = {"secret": "secret_env", "secret_url": "url_env", "headers": "headers_env"}
+_NAMED_BY = {
+    "secret": "secret_env",
+    "secret_url": "url_env",
+    "headers": "headers_env",
+    "token": "token_env",
+    "read_token": "read_token_env",
+}
 
 
 def secrets_in(node: object, place: Place = ()) -> Iterator[Problem]:
@@ -48,8 +54,7 @@ def with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings
     model = secret(settings.openai)
     model = model.model_copy(update={"fallbacks": tuple(secret(fallback) for fallback in model.fallbacks)})
     connections = {name: secret(c) if hasattr(c, "api_key_env") else c for name, c in settings.connections.items()}
-    webhooks = environment.get(settings.serve.secret_env)
-    serve = settings.serve.model_copy(update={"secret": SecretStr(webhooks)}) if webhooks else settings.serve
+    serve = _with_tokens(settings.serve, environment)
     masks = environment.get(settings.privacy.secret_env)
     privacy = settings.privacy.model_copy(update={"secret": SecretStr(masks)}) if masks else settings.privacy
     headers = environment.get(settings.telemetry.headers_env)
@@ -59,6 +64,12 @@ def with_secrets(settings: Settings, environment: Mapping[str, str]) -> Settings
     found = {"connections": connections, "openai": model, "serve": serve, "privacy": privacy}
     found |= {"telemetry": telemetry, "alerts": alerts}
     return settings.model_copy(update=found)
+
+
+def _with_tokens(serve: Serve, environment: Mapping[str, str]) -> Serve:
+    named = {"secret": serve.secret_env, "token": serve.token_env, "read_token": serve.read_token_env}
+    found = {key: SecretStr(environment[name]) for key, name in named.items() if environment.get(name)}
+    return serve.model_copy(update=found)
 
 
 def _with_address(hook: Webhook, environment: Mapping[str, str]) -> Webhook:

@@ -1,19 +1,26 @@
 """What listens, and who is told how things stand."""
 
-import re
 from datetime import timedelta
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from enricher.settings.values import Duration, Section, Share
+from enricher.settings.values import Duration, Section, Share, Url
 
 
 class Serve(Section):
-    """Where `enricher serve` listens, and the secret of its webhooks."""
+    """Where `enricher serve` listens, who may come, and the secret of its webhooks."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8330, ge=0, le=65535)
+    hosts: tuple[str, ...] = ()  # further names under which browsers ask for it
+    token_env: str = "ENRICHER_SERVE_TOKEN"
+    token: SecretStr | None = None  # filled from the environment variable, never from the file
+    read_token_env: str = "ENRICHER_SERVE_READ_TOKEN"
+    read_token: SecretStr | None = None  # filled from the environment variable, never from the file
+    read_only: bool = False
+    session: Duration = timedelta(hours=12)
+    claim: Duration = timedelta(minutes=15)  # how long an item is a person's own after their last look
     secret_env: str = "ENRICHER_SERVE_SECRET"
     secret: SecretStr | None = None  # filled from the environment variable, never from the file
     body_limit: int = Field(default=1_000_000, ge=1_000)
@@ -29,7 +36,7 @@ class Health(Section):
 class Telemetry(Section):
     """Where the product's own spans and figures go, by OTLP over HTTP; nowhere unless an endpoint is named."""
 
-    endpoint: str | None = None
+    endpoint: Url | None = None
     traces: bool = True
     metrics: bool = True
     project: str = "trace-enricher"
@@ -39,21 +46,16 @@ class Telemetry(Section):
     headers: SecretStr | None = None  # filled from the environment variable, never from the file
     timeout: Duration = timedelta(seconds=10)
 
-    @field_validator("endpoint")
-    @classmethod
-    def _is_a_url(cls, endpoint: str | None) -> str | None:
-        if endpoint is not None and not re.match(r"https?://[^/\s]", endpoint):
-            raise ValueError(f"'{endpoint}' is no http(s) URL; write it like http://localhost:4318")
-        return endpoint
-
 
 class Webhook(Section):
     """Who is told of an alert, and in whose form."""
 
-    url: str | None = None
-    url_env: str | None = None  # where the URL itself is a secret, as Slack's are
-    form: Literal["slack", "generic"] = "generic"
-    secret_env: str | None = None  # signs the generic form
+    url: Url | None = Field(None, description="who is told; this, or url_env")
+    url_env: str | None = Field(
+        None, description="the variable that holds a URL which is itself a secret, as Slack's are"
+    )
+    form: Literal["slack", "generic"] = Field("generic", description="generic: JSON of our own, signed with secret_env")
+    secret_env: str | None = Field(None, description="the environment variable whose value signs the generic form")
     secret: SecretStr | None = None  # the secret's value, filled from the variable
     secret_url: SecretStr | None = None  # the URL's value, filled from the variable
 

@@ -11,7 +11,9 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from enricher.review.serve import serve
+from enricher.serve.serving import serve
+from enricher.serve.site import Site
+from enricher.settings import Serve, Settings
 from enricher.store import Store
 
 SECRET = "sésame"
@@ -35,11 +37,9 @@ class Intake:
 async def running(store: Store, *, secret: str | None = SECRET, **options: Any) -> AsyncIterator[Intake]:
     """Run an intake."""
     stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(
-        serve(
-            store, port=0, secret=SecretStr(secret) if secret else None, stop=stop, ready=address.set_result, **options
-        )
-    )
+    section = Serve(secret=SecretStr(secret) if secret else None, **options)
+    site = Site.of(store, Settings(serve=section))
+    serving = asyncio.create_task(serve(site, port=0, stop=stop, ready=address.set_result))
     try:
         async with httpx.AsyncClient(base_url=await address, timeout=10.0) as client:
             yield Intake(url=address.result(), store=store, client=client)

@@ -17,6 +17,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.app",),
     (
         "enricher.doctor",
+        "enricher.starter",
         "enricher.conclusion",
     ),
     ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from enricher.commands.console import ALERT, DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json
+from enricher.commands.console import ALERT, DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json, write_file
 from enricher.commands.window import instant, window_start
-from enricher.errors import SetupError
 
 
 def compare(
@@ -62,7 +61,7 @@ def compare(
         with progress_bar(enabled=not as_json) as progress:
             found = await work_out(load(config), request, progress)
         if html is not None:
-            _write(html, as_html(found))
+            write_file(html, as_html(found))
         if as_json:
             print_json(to_json(found))
         else:
@@ -73,10 +72,3 @@ def compare(
         return DONE if is_whole else INCOMPLETE
 
     end_with(work())
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise SetupError(f"{path} can't be written: {error.strerror}") from error

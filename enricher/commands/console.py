@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from enricher.errors import EnricherError
+from enricher.errors import EnricherError, SetupError
 
 DONE, INCOMPLETE, OPERATOR, ALERT = 0, 1, 2, 3
 
@@ -30,6 +30,14 @@ def end_with(work: Coroutine[Any, Any, int]) -> None:
     except asyncio.CancelledError:
         code = complain("stopped before the end", INCOMPLETE)
     raise typer.Exit(code)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write what a command made; what UTF-8 can't hold becomes its escape."""
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise SetupError(f"{path} can't be written: {error.strerror}") from error
 
 
 def print_json(value: Any) -> None:

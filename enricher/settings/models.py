@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, SecretStr
 
 from enricher.settings.judging import PromptNames
-from enricher.settings.values import Duration, Section, Share
+from enricher.settings.values import Duration, Section, Share, Url
 
 
 class Budget(Section):
@@ -27,19 +27,19 @@ class ModelPrice(Section):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    prompt: float = Field(ge=0, alias="in")
-    cached: float | None = Field(default=None, ge=0)
-    completion: float = Field(ge=0, alias="out")
+    prompt: float = Field(ge=0, alias="in", description="for a million prompt tokens")
+    cached: float | None = Field(None, ge=0, description="for a million cached ones; null: as any prompt token")
+    completion: float = Field(ge=0, alias="out", description="for a million completion tokens")
 
 
 class Fallback(Section):
     """Another endpoint, or another key, for the same model."""
 
-    base_url: str
-    model: str | None = None  # how this endpoint names the model; None: as openai.model does
-    api_key_env: str = "OPENAI_API_KEY"
+    base_url: Url = Field(description="of an endpoint that offers the same model")
+    model: str | None = Field(None, description="how this endpoint names the model; null: as openai.model does")
+    api_key_env: str = Field("OPENAI_API_KEY", description="the environment variable that holds its key")
     api_key: SecretStr | None = None  # filled from the environment variable, never from the file
-    api_version: str | None = None
+    api_version: str | None = Field(None, description="for Azure's deployment URLs")
 
 
 class Batch(Section):
@@ -57,7 +57,7 @@ class Batch(Section):
 class OpenAISettings(Section):
     """A model behind any OpenAI-compatible endpoint."""
 
-    base_url: str = "https://api.openai.com/v1"
+    base_url: Url = "https://api.openai.com/v1"
     model: str = ""
     api_key_env: str = "OPENAI_API_KEY"
     api_key: SecretStr | None = None  # filled from the environment variable, never from the file

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from enricher.settings.connections import Connection
 from enricher.settings.root import Settings
-from enricher.settings.values import Section, did_you_mean
+from enricher.settings.values import Section, did_you_mean, sections_in
 
 Place = tuple[str, ...]  # keys from the outside in; entries of a list by number
 _ALMOST_A_KEY = 0.8  # how near a word must be to a key to be taken for it, though it may be a key elsewhere
@@ -64,7 +64,7 @@ def _in_parts(error: Any) -> str:
 
 
 def _known_elsewhere(place: Place, key: str) -> str:
-    own = {name for section in _sections_at(place[:-1]) for name in section.model_fields}
+    own = {field.alias or name for at in _sections_at(place[:-1]) for name, field in at.model_fields.items()}
     if hint := did_you_mean(key, own, likeness=_ALMOST_A_KEY):
         return hint
     homes = sorted({home for home, name in _all_keys(Settings, "") if name == key})
@@ -78,21 +78,15 @@ def _sections_at(place: Place) -> list[type[Section]]:
     for part in place:
         fields = [section.model_fields[part] for section in found if part in section.model_fields]
         if fields:
-            found = [section for field in fields for section in _sections_in(field.annotation)]
+            found = [section for field in fields for section in sections_in(field.annotation)]
     return found
-
-
-def _sections_in(annotation: Any) -> list[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [section for part in get_args(annotation) for section in _sections_in(part)]
 
 
 def _all_keys(section: type[Section], home: str) -> Iterator[tuple[str, str]]:
     for name, field in section.model_fields.items():
         yield home, name
         many = ".NAME" if "dict[" in str(field.annotation) else ""
-        for below in _sections_in(field.annotation):
+        for below in sections_in(field.annotation):
             yield from _all_keys(below, f"{home}.{name}{many}".lstrip("."))
 
 

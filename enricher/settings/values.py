@@ -4,9 +4,9 @@ import difflib
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -22,7 +22,15 @@ def duration(value: object) -> object:
     return timedelta(seconds=sum(float(part.group(1)) * _SECONDS[part.group(2)] for part in parts))
 
 
+def url(value: str) -> str:
+    """Refuse what is no address of a web server."""
+    if not re.match(r"https?://[^/\s]", value.strip()):
+        raise ValueError(f"'{value}' is no http(s) URL; write it like http://localhost:4318")
+    return value.strip()
+
+
 Duration = Annotated[timedelta, BeforeValidator(duration)]
+Url = Annotated[str, AfterValidator(url), WithJsonSchema({"type": "string", "pattern": r"^\s*https?://[^/\s]"})]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -36,3 +44,10 @@ def did_you_mean(word: str, known: Iterable[object], *, likeness: float = 0.4) -
     """Return the known word that comes near, as the end of a sentence."""
     close = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=likeness)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def sections_in(annotation: Any) -> list[type[Section]]:
+    """Return the sections that a type is made of, such as those in a table or a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    return [section for part in get_args(annotation) for section in sections_in(part)]

@@ -1,12 +1,11 @@
 """What listens, and who is told how things stand."""
 
-import re
 from datetime import timedelta
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from enricher.settings.values import Duration, Section, Share
+from enricher.settings.values import Duration, Section, Share, Url
 
 
 class Serve(Section):
@@ -37,7 +36,7 @@ class Health(Section):
 class Telemetry(Section):
     """Where the product's own spans and figures go, by OTLP over HTTP; nowhere unless an endpoint is named."""
 
-    endpoint: str | None = None
+    endpoint: Url | None = None
     traces: bool = True
     metrics: bool = True
     project: str = "trace-enricher"
@@ -47,21 +46,16 @@ class Telemetry(Section):
     headers: SecretStr | None = None  # filled from the environment variable, never from the file
     timeout: Duration = timedelta(seconds=10)
 
-    @field_validator("endpoint")
-    @classmethod
-    def _is_a_url(cls, endpoint: str | None) -> str | None:
-        if endpoint is not None and not re.match(r"https?://[^/\s]", endpoint):
-            raise ValueError(f"'{endpoint}' is no http(s) URL; write it like http://localhost:4318")
-        return endpoint
-
 
 class Webhook(Section):
     """Who is told of an alert, and in whose form."""
 
-    url: str | None = None
-    url_env: str | None = None  # where the URL itself is a secret, as Slack's are
-    form: Literal["slack", "generic"] = "generic"
-    secret_env: str | None = None  # signs the generic form
+    url: Url | None = Field(None, description="who is told; this, or url_env")
+    url_env: str | None = Field(
+        None, description="the variable that holds a URL which is itself a secret, as Slack's are"
+    )
+    form: Literal["slack", "generic"] = Field("generic", description="generic: JSON of our own, signed with secret_env")
+    secret_env: str | None = Field(None, description="the environment variable whose value signs the generic form")
     secret: SecretStr | None = None  # the secret's value, filled from the variable
     secret_url: SecretStr | None = None  # the URL's value, filled from the variable
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -543,4 +543,20 @@ compared_pairs = Table(
     Column("outcome", String, nullable=False),  # win, tie or loss of the challenger, else verdict.Status
     Column("is_accepted", Boolean, nullable=False),
     Index("ix_compared_pairs_pair_record_id", "pair_record_id"),
+)
+
+# How far a judge agreed with people under one setting (prompt, model, snapshot), each time that was measured. `id` is
+# the digest of (setting, made_at).
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("judge", String, nullable=False),
+    Column("setting", Json, nullable=False),  # trust.Setting
+    Column("made_at", Utc, nullable=False),
+    Column("labels", Integer, nullable=False),
+    Column("agreement", Float, nullable=False),
+    Column("kappa", Float),  # null where it is not defined
+    Column("figures", Json, nullable=False),  # numbers only, no texts and no ids of traces
+    Index("ix_calibrations_made_at", "made_at", "id"),
 )

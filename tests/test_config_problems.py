@@ -56,6 +56,7 @@ jobs:
         ("rate: 0.5", "rate: unknown key; it is a key of jobs.NAME.rules"),
         ("jobs: {n: {model: m}}", "jobs.n.model: unknown key; it is a key of"),
         ("jobs: {n: {rule: []}}", "jobs.n.rule: unknown key; did you mean 'rules'?"),
+        ("jobs: {n: {risk: high}}", "jobs.n.risk: unknown key; did you mean 'risk_level'?"),
         ("health: {xyz: 1}", "health.xyz: unknown key; use one of host, port"),
         ("connections: {a: {kind: langsmth}}", "phoenix, not 'langsmth'; did you mean 'langsmith'?"),
         ("connections: {a: {base_url: x}}", "connections.a.kind: use one of files, langsmith, phoenix"),

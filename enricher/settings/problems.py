@@ -70,6 +70,8 @@ def _known_elsewhere(place: Place, key: str) -> str:
     homes = sorted({home for home, name in _all_keys(Settings, "") if name == key})
     if homes:
         return "; it is a key of " + " and of ".join(home or "the top level" for home in homes[:3])
+    if longer := [name for name in sorted(own) if name.startswith(key)]:
+        return f"; did you mean '{longer[0]}'?"
     return did_you_mean(key, own, likeness=_LIKE_A_KEY) or f"; use one of {', '.join(sorted(own))}"
 
 

@@ -1,16 +1,9 @@
 """Alerts: rates of a job over its latest runs against what the config allows, told once for each breach."""
 
-import asyncio
-import hashlib
-import hmac
-import json
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-import httpx
 
 from enricher.report import Alert, RunReport
 from enricher.settings import Alerts, Webhook
@@ -18,12 +11,10 @@ from enricher.store import Store
 from enricher.store.alarms import Alarm
 from enricher.store.gauges import FinishedRun
 from enricher.verdict import Status
+from enricher.webhooks import name_of, plain_for_slack, post
 
 log = logging.getLogger(__name__)
 
-SIGNATURE = "X-Enricher-Signature"
-_ATTEMPTS = 3  # of one webhook in one run; the next run tries again
-_TIMEOUT_S = 10.0
 _NO_FAILURES = frozenset({Status.OK, Status.NO_CLAIMS, Status.BUDGET_EXCEEDED})  # what a budget left stays due
 _SENTENCES = {
     "unsupported": "{value:.1%} of {of} answers say what no document says (threshold {threshold:.1%})",
@@ -137,12 +128,12 @@ async def _tell(
     told = {alert.rule: set(alarms[alert.rule].told) for alert in alerts}
     problems = []
     for number, hook in enumerate(hooks):
-        url = hook.secret_url.get_secret_value() if hook.secret_url else hook.url or ""
-        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        name = name_of(hook)
         news = [alert for alert in alerts if name not in told[alert.rule]]
         if not news:
             continue
-        problem = await _post(url, hook, report, news)
+        payload = _for_slack(report, news) if hook.form == "slack" else _for_machines(report, news)
+        problem = await post(hook, payload)  # the next run tries again
         if problem is None:
             for alert in news:
                 told[alert.rule].add(name)
@@ -155,45 +146,9 @@ async def _tell(
     return problems
 
 
-async def _post(url: str, hook: Webhook, report: RunReport, alerts: Sequence[Alert]) -> str | None:
-    payload = _for_slack(report, alerts) if hook.form == "slack" else _for_machines(report, alerts)
-    body = json.dumps(payload).encode()
-    problem = "it was not tried"
-    async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
-        for attempt in range(_ATTEMPTS):
-            if attempt:
-                await asyncio.sleep(0.5 * 4.0 ** (attempt - 1))
-            headers = {"Content-Type": "application/json", "User-Agent": "trace-enricher", **_signed(hook, body)}
-            try:
-                answer = await client.post(url, content=body, headers=headers)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                # Never the URL, which may be a secret.
-                problem = f"it can't be reached ({type(error).__name__})"
-                continue
-            if answer.is_success:
-                return None
-            problem = f"it answered {answer.status_code}"
-            if answer.status_code not in (408, 425, 429) and answer.status_code < 500:
-                break
-    return problem
-
-
-def _signed(hook: Webhook, body: bytes) -> dict[str, str]:
-    """Sign the moment and the body, so that the receiver can tell who sent it, and that it is not an old one."""
-    if hook.secret is None:
-        return {}
-    moment = str(int(time.time()))
-    digest = hmac.digest(hook.secret.get_secret_value().encode(), moment.encode() + b"." + body, "sha256").hex()
-    return {SIGNATURE: f"t={moment},v1={digest}"}
-
-
 def _for_slack(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:
     lines = [f"• {alert.sentence}" for alert in alerts]
-    return {"text": "\n".join([f"*Trace Enricher, job {_plain(report.job)}*: run {report.run_id}", *lines])}
-
-
-def _plain(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": "\n".join([f"*Trace Enricher, job {plain_for_slack(report.job)}*: run {report.run_id}", *lines])}
 
 
 def _for_machines(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:

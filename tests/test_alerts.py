@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pydantic import SecretStr
 
-from enricher import alerts
+from enricher import alerts, webhooks
 from enricher.errors import SetupError
 from enricher.metering import BUCKETS
 from enricher.report import RunReport
@@ -25,7 +25,7 @@ def _no_pauses(monkeypatch):
     async def at_once(_seconds: float) -> None:
         return None
 
-    monkeypatch.setattr(alerts.asyncio, "sleep", at_once)
+    monkeypatch.setattr(webhooks.asyncio, "sleep", at_once)
 
 
 def _figures(

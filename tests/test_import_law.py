@@ -27,6 +27,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.wiring",
         "enricher.privacy",
         "enricher.alerts",
+        "enricher.reporting",
         "enricher.metrics",
     ),
     ("enricher.delivery", "enricher.handling"),
@@ -43,13 +44,15 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.executors",
         "enricher.telemetry",
         "enricher.phoenix_server",
+        "enricher.links",
+        "enricher.webhooks",
         "connectors",
     ),
     ("enricher.seams", "enricher.settings", "enricher.prompts", "enricher.progress", "enricher.traffic", "enricher.trust"),
     ("enricher.trace", "enricher.verdict", "enricher.timetable", "enricher.rates"),
     ("enricher.results",),
     ("enricher.resources", "enricher.listening", "enricher.confinement", "enricher.logs"),
-    ("enricher.errors", "enricher.folding", "enricher.wording"),
+    ("enricher.errors", "enricher.folding", "enricher.wording", "enricher.printing"),
 )
 # A row may know its neighbour only where this says so.
 NEIGHBOURS = {

@@ -58,7 +58,7 @@ def show(
 ) -> None:
     """Show one item with all that is needed to decide: question, answer, passages, opinions, why it is asked."""
     from enricher.report import show as print_out
-    from enricher.review.links import platform_link
+    from enricher.links import platform_link
     from enricher.review.queue import as_dict, find
     from enricher.review.show import question_view
     from enricher.settings import load

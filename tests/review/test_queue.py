@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from enricher.errors import SetupError
-from enricher.review.links import platform_link
+from enricher.links import platform_link
 from enricher.review.queue import as_dict, as_label, corrected, decide, decided, find
 from enricher.review.show import question_view
 from enricher.settings import FilesConnection, LangSmithConnection, PhoenixConnection

@@ -1,0 +1,15 @@
+"""Text of strangers on its way to people: what could hide or turn other text round is made visible."""
+
+import re
+
+# What changes the look of other text without being seen: control characters but white space, marks of direction,
+# joiners that hide in words, tags, and what is no character at all.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text in which every invisible character is named, such as ⟦U+202E⟧; nothing else is changed."""
+    return _UNSEEN.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)

@@ -19,8 +19,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.doctor",
         "enricher.starter",
         "enricher.conclusion",
+        "enricher.measure",
     ),
-    ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare", "enricher.measure"),
+    ("enricher.run", "enricher.panel", "enricher.records", "enricher.compare"),
     (
         "enricher.choosing",
         "enricher.counting",

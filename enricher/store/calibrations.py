@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection, select
 
@@ -13,6 +14,7 @@ from enricher.store.schema import calibrations, evaluations
 from enricher.store.store import Store
 from enricher.store.upsert import insert_into
 from enricher.trust import Calibration, Setting
+from enricher.verdict import Verdict
 
 _PAGE = 500  # values in one statement
 _REMEMBERED = 200  # calibrations that are looked at; the newest one of each setting counts
@@ -47,12 +49,16 @@ class CalibrationBook:
         """Return what was judged since a moment, each span once a judge."""
         return await self._store.look(lambda c: _places(c, since))
 
+    async def last_setting(self, judge: str) -> Setting | None:
+        """Return the setting of a judge's newest verdict."""
+        return await self._store.look(lambda c: _last_setting(c, judge))
+
     async def verdicts(self, trace_ids: Collection[str]) -> list[EvaluationRecord]:
         """Return the evaluations of some traces, oldest first."""
         wanted, found = sorted(trace_ids), list[EvaluationRecord]()
         for at in range(0, len(wanted), _PAGE):
             page = wanted[at : at + _PAGE]
-            found += await self._store.look(lambda c, page=page: _verdicts(c, page))
+            found += await self._store.look(partial(_verdicts, trace_ids=page))
         return found
 
 
@@ -100,6 +106,12 @@ def _places(connection: Connection, since: datetime) -> list[JudgedPlace]:
     )
     query = select(*columns).where(evaluations.c.settled_at >= since).distinct().order_by(*columns)
     return [JudgedPlace(**row._mapping) for row in connection.execute(query)]  # fields are named after columns
+
+
+def _last_setting(connection: Connection, judge: str) -> Setting | None:
+    query = select(evaluations.c.verdict).where(evaluations.c.judge == judge, evaluations.c.is_verdict.is_(True))
+    newest = connection.execute(query.order_by(evaluations.c.settled_at.desc()).limit(1)).scalar()
+    return Setting.of(Verdict.model_validate_json(newest).provenance) if newest is not None else None
 
 
 def _verdicts(connection: Connection, trace_ids: Sequence[str]) -> list[EvaluationRecord]:

@@ -42,3 +42,6 @@ async def test_verdicts_are_found_by_place_and_trace(store):
     assert await book.places(store.clock() + hour) == []
     found = await book.verdicts(["t1", "t9"])
     assert sorted(record.verdict.provenance.prompt for record in found) == ["diff@v1", "diff@v2"]
+    last = await book.last_setting("diff")
+    assert (last.judge, last.engine, last.prompt) == ("diff", "local", "diff@v1")
+    assert await book.last_setting("halves") is None

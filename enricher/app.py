@@ -23,9 +23,10 @@ from enricher import __version__, logs
 from enricher.choosing import Request
 from enricher.conclusion import conclude
 from enricher.delivery import deliver
-from enricher.doctor import Check, check_connection, check_rules
+from enricher.doctor import Check, check_connection, check_rules, check_trust
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
+from enricher.measure.standing import confirmation, standings
 from enricher.panel import Panel, panel_for
 from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
 from enricher.privacy import guard, purge, redaction_rules, rules_without_store
@@ -87,6 +88,10 @@ class App:
         return self
 
     async def __aexit__(self, *_problem: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Release connections and the store."""
         for connector in self.connectors.values():
             await connector.aclose()
         if self.telemetry is not None:
@@ -117,6 +122,7 @@ class App:
                     judges=panel.judges,
                     second=panel.second,
                     recall=_recall(self.store),
+                    confirmation=await confirmation(self.settings, self.store),
                     policy=_policy(job.policy, job.risk_level),
                     rule_policies={
                         rule.name: _policy(rule.policy, job.risk_level) for rule in job.rules if rule.policy
@@ -472,8 +478,11 @@ async def examine(settings: Settings) -> list[Check]:
         for name, job in settings.jobs.items():
             try:
                 async with app.plan(name) as plan:
-                    judges = [judging.judge.provenance.version for judging in plan.pipeline.judges]
-                    checks.append(Check(name=f"judges of job {name}", ok=True, facts={"versions": ", ".join(judges)}))
+                    provenances = [judging.judge.provenance for judging in plan.pipeline.judges]
+                    versions = ", ".join(provenance.version for provenance in provenances)
+                    checks.append(Check(name=f"judges of job {name}", ok=True, facts={"versions": versions}))
+                    found = await standings(app.store, plan.pipeline.confirmation, provenances)
+                    checks.append(check_trust(name, found))
                     if reachable[job.connection]:
                         run = Run(plan, app.store, LocalExecutor(concurrency=1), Request(), Silent(), asyncio.Event())
                         checks.append(await check_rules(run, plan))

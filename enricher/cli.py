@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from enricher import logs
+from enricher.commands.calibrate import calibrate
 from enricher.commands.compare import compare
 from enricher.commands.config import init, schema
 from enricher.commands.console import (
@@ -263,6 +264,7 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
 cli.command()(schedule)
 cli.command()(compare)
+cli.command()(calibrate)
 cli.command()(init)
 cli.command()(schema)
 cli.command()(forget)

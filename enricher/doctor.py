@@ -9,6 +9,7 @@ from rich.text import Text
 from enricher.errors import EnricherError
 from enricher.run import Plan, Run
 from enricher.seams import Connector
+from enricher.trust import Standing
 from enricher.verdict import Noun
 
 
@@ -37,6 +38,13 @@ async def check_rules(run: Run, plan: Plan) -> Check:
     facts = {f"rule {c.rule}": f"takes {c.taken} of {c.found} matching traces" for c in counts}
     silent = tuple(f"rule {c.rule} matches nothing in its window" for c in counts if not c.found)
     return Check(name=name, ok=True, facts=facts, problems=silent)
+
+
+def check_trust(job: str, standings: Sequence[Standing]) -> Check:
+    """Say how far the judges of a job agreed with people, and whether findings of theirs are confirmed."""
+    facts = {f"{one.judge} compared with people": one.calibrated for one in standings}
+    held = tuple(one.held for one in standings if one.held is not None)
+    return Check(name=f"trust in the judges of job {job}", ok=True, facts=facts, problems=held)
 
 
 def as_text(checks: Sequence[Check]) -> RenderableType:

@@ -47,3 +47,12 @@ class Calibration(Noun):
     agreement: float  # share of the labels that are the same, 0 to 1
     kappa: float | None = None  # None where it is not defined
     figures: dict[str, Any] = Field(default_factory=dict)  # all of them, as `enricher calibrate --json` tells
+
+
+class Standing(Noun):
+    """How a judge stands as it is configured now."""
+
+    judge: str
+    setting: str
+    calibrated: str  # when, and how it did; or that it never was
+    held: str | None = None  # why no finding of it is confirmed without a person

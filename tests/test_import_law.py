@@ -13,7 +13,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.commands",),
     ("enricher.serve",),
     ("enricher.health",),
-    ("enricher.review", "enricher.schedule", "enricher.demo", "enricher.comparing"),
+    ("enricher.review", "enricher.schedule", "enricher.demo", "enricher.comparing", "enricher.measuring"),
     ("enricher.app",),
     (
         "enricher.doctor",

@@ -6,6 +6,7 @@ from typing import Any
 from enricher.errors import SetupError
 from enricher.steps.rendering import MAIN, NAMES, NEEDS_REVIEW, details, identifier, label
 from enricher.store import PersonsDecision, Question, Store, closed_call
+from enricher.trust import Setting
 from enricher.verdict import (
     AlignmentStatus,
     Annotation,
@@ -190,6 +191,7 @@ def as_label(question: Question, decision: PersonsDecision) -> dict[str, Any]:
         "span_id": verdict.span_id,
         "judge": verdict.provenance.judge,
         "judge_version": verdict.provenance.version,
+        "setting": Setting.of(verdict.provenance).model_dump(mode="json"),
         "question": item.question if item else None,
         "documents": [{"id": d.id, "text": d.text} for d in item.documents] if item else [],
         "answer": item.answer if item else None,

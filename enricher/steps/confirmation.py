@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from enricher.trust import Calibration, Setting
-from enricher.verdict import Certainty, Part, Provenance, Verdict
+from enricher.verdict import Certainty, Part, Verdict
 
 HELD = "confirmation_held"  # flag of a verdict, with the reason
 _ADVICE = "label answers of this setting and run `enricher calibrate`"
@@ -42,9 +42,8 @@ class Confirmation:
     level: float = 0.0  # the agreement below which a judge is not trusted
     is_required: bool = False  # of judges that were never calibrated too
 
-    def hold(self, provenance: Provenance) -> Hold | None:
-        """Say why findings of verdicts with this provenance are not confirmed without a person; None when they are."""
-        setting = Setting.of(provenance)
+    def hold(self, setting: Setting) -> Hold | None:
+        """Say why findings under a setting are not confirmed without a person; None when they are."""
         known = [one for one in self.calibrations if one.setting.judge == setting.judge]
         if not known:
             detail = "it was never compared with people's labels (calibrate.required)"
@@ -65,7 +64,7 @@ class Confirmation:
         result = verdict.result
         if result is None:
             return verdict, None
-        hold = self.hold(verdict.provenance)
+        hold = self.hold(Setting.of(verdict.provenance))
         flags = tuple(flag for flag in verdict.flags if not flag.startswith(HELD))
         parts = _each(result.parts, _unconfirmed if hold is not None else _confirmed)
         if hold is not None and parts is not None:

@@ -74,7 +74,7 @@ def certainties(verdict):
     ],
 )
 def test_confirmation_is_held_by_what_is_known_of_the_setting(known, reason, detail):
-    hold = confirmation(*known).hold(MODEL)
+    hold = confirmation(*known).hold(Setting.of(MODEL))
     assert (hold.reason if hold else None) == reason
     if hold:
         assert detail in hold.sentence
@@ -82,8 +82,8 @@ def test_confirmation_is_held_by_what_is_known_of_the_setting(known, reason, det
 
 
 def test_a_judge_that_was_never_calibrated_is_held_only_where_that_is_asked():
-    assert confirmation(required=True).hold(MODEL).reason is HoldReason.NEVER
-    assert confirmation(calibration(), required=True).hold(MODEL) is None
+    assert confirmation(required=True).hold(Setting.of(MODEL)).reason is HoldReason.NEVER
+    assert confirmation(calibration(), required=True).hold(Setting.of(MODEL)) is None
 
 
 def test_a_hold_unconfirms_what_was_confirmed_and_nothing_else():

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,31 +17,35 @@ class LocalExecutor:
     async def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncGenerator[R, None]:
         """Yield results as they finish; an exception of one ends the map and cancels the others."""
 
-        async def start_next() -> asyncio.Task[R] | None:
+        async def start_next() -> bool:
             async for value in values:
-                return asyncio.ensure_future(work(value))
-            return None
+                task = asyncio.ensure_future(work(value))
+                task.add_done_callback(finished.put_nowait)
+                working.add(task)
+                return True
+            return False
 
-        working: set[asyncio.Task[R]] = set()
+        # Each task announces its own end: to look through all of them at every end costs more than the work itself.
+        finished: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+        working: set[asyncio.Future[R]] = set()
         # Asking for a value is a task of its own: a slow source must not hold back results that are ready.
-        fetching: asyncio.Task[asyncio.Task[R] | None] | None = asyncio.create_task(start_next())
+        fetching: asyncio.Task[bool] | None = None
         exhausted = False
         try:
-            while working or fetching:
-                waiting = {*working, *([fetching] if fetching else [])}
-                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                if fetching is not None and fetching in done:
-                    started = fetching.result()
-                    fetching, exhausted = None, started is None
-                    if started is not None:
-                        working.add(started)
-                for task in working & done:
-                    working.remove(task)
-                    yield task.result()
+            while True:
                 if fetching is None and not exhausted and len(working) < self._concurrency:
                     fetching = asyncio.create_task(start_next())
+                    fetching.add_done_callback(finished.put_nowait)
+                if not working and fetching is None:
+                    return
+                done = await finished.get()
+                if done is fetching:
+                    exhausted, fetching = not fetching.result(), None
+                else:
+                    working.remove(done)
+                    yield done.result()
         finally:
-            under_way = [*working, *([fetching] if fetching else [])]
+            under_way: list[asyncio.Future[Any]] = [*working, *([fetching] if fetching else [])]
             for left in under_way:
                 left.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)

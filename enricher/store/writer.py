@@ -14,6 +14,10 @@ from enricher.store.engine import WRITES, patiently, plain_errors
 T = TypeVar("T")
 V = TypeVar("V")
 
+# A group costs nearly the same however large it is. So while several write at a time, the thread rests after a commit
+# for so many times as long as that took, and the next group is larger.
+_REST = 4.0
+_LONGEST_PAUSE_S = 0.05
 # Work on many values of a kind: all in one call, one result each.
 Batch = Callable[[Connection, Sequence[V]], Sequence[T]]
 
@@ -40,6 +44,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
         self._queue: list[_Entry] = []
         self._draining: asyncio.Task[None] | None = None
+        self._pause_s = 0.0  # how much longer than the window the next group waits, since many write at present
         self._is_closed = False
 
     async def write(self, work: Callable[[Connection], T]) -> T:
@@ -68,9 +73,11 @@ class Writer:
         loop = asyncio.get_running_loop()
         while self._queue:
             if len(self._queue) < self._largest_group:
-                await asyncio.sleep(self._window_s)
+                await asyncio.sleep(max(self._window_s, self._pause_s))
             group, self._queue = self._queue[: self._largest_group], self._queue[self._largest_group :]
+            began = loop.time()
             outcomes = await loop.run_in_executor(self._thread, self._commit, group)
+            self._pause_s = min(_LONGEST_PAUSE_S, _REST * (loop.time() - began)) if len(group) > 1 else 0.0
             for entry, outcome in zip(group, outcomes, strict=True):
                 if entry.done.cancelled():
                     continue  # its caller has gone; what it wanted is written all the same

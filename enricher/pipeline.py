@@ -168,9 +168,10 @@ async def examine(
     provenance = _with_second(verdict.provenance, second)
     if second is None or provenance.second is None:
         return verdict
-    checked = await second.check(verdict.model_copy(update={"provenance": provenance}), item)
+    verdict = verdict.model_copy(update={"provenance": provenance})
+    checked = await second.check(verdict, item)
     # What a second model names as evidence is no more believed than what the first one named.
-    return verify(checked, item)
+    return verdict if checked is verdict else verify(checked, item)
 
 
 def _with_second(provenance: Provenance, second: SecondCheck | None) -> Provenance:

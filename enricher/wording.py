@@ -95,6 +95,12 @@ _HINTS = (
 _FALSE_TAG = re.compile(r"</\s*(?:answer|context|question|documents?)(?:-\w+)?\s*>")
 
 
+def may_address_judge(text: str) -> bool:
+    """Tell cheaply whether any of several texts, put into one, could speak to whoever judges them."""
+    lowered = text.lower()
+    return "</" in lowered or any(hint in lowered for hint in _HINTS)
+
+
 def addresses_judge(text: str) -> bool:
     """Tell whether a text speaks to whoever judges it; a security manual may quote such words and mean no harm."""
     lowered = text.lower()

@@ -74,6 +74,8 @@ class Checks:
         if result is None or not result.parts:
             return verdict
         is_suspect = any(flag.startswith(_INJECTION) for flag in verdict.flags)
+        if not is_suspect and not any(part.is_finding for part in result.parts):
+            return verdict
         opinions: dict[str, list[Opinion]] = {}
         if self.has_engine:
             looked_at = [part for part in result.parts if part.is_finding or is_suspect]

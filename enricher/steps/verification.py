@@ -23,7 +23,7 @@ from enricher.verdict import (
     Standing,
     Verdict,
 )
-from enricher.wording import addresses_judge, reverses, states_absence
+from enricher.wording import addresses_judge, may_address_judge, reverses, states_absence
 
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*\.{3,}\s*\]|\(\s*\.{3,}\s*\)|\.{3,}|\. \. \.)\s*")
 _OUTER_QUOTES = re.compile(r"'(.+)'", re.S)
@@ -62,6 +62,8 @@ def verify_quote(quote: Quote, documents: Sequence[Document], answer: str = "") 
 def flag_injection(item: Item) -> tuple[str, ...]:
     """Flag each text of the item that addresses the judge; a security manual may do so, so it is only a flag."""
     texts = [*((d.id, d.text) for d in item.documents), ("answer", item.answer), ("question", item.question or "")]
+    if not may_address_judge("\n".join(text for _, text in texts)):
+        return ()
     return tuple(f"injection_suspected:{name}" for name, text in texts if addresses_judge(text))
 
 
@@ -225,11 +227,12 @@ def _checked(part: Part, item: Item, library: _Library) -> Part:
     flags = list(part.flags)
     if any(quote.check is QuoteCheck.MISATTRIBUTED for quote in evidence):
         flags.append("misattributed")
-    known = _known_spans(item)
+    known = _known_spans(item) if part.trace_event_references else set()
     stated = [reference for reference in part.trace_event_references if reference in known]
     if len(stated) < len(part.trace_event_references):
         flags.append("unknown_span_id")
-    spans = _merged((q.span_id for q in verified if q.span_id), [item.answer_span_id or item.annotate_span_id], stated)
+    own = item.answer_span_id or item.annotate_span_id  # empty for a plain record
+    spans = _merged((q.span_id for q in verified if q.span_id), [own] if own else (), stated)
     update: dict[str, object] = {"evidence": (*verified, *(q for q in evidence if q.check in _NOT_EVIDENCE))}
     if part.opinions:
         update["opinions"] = tuple(_checked_opinion(opinion, library) for opinion in part.opinions)

@@ -179,9 +179,9 @@ class _Tally:
         self.judged[str(verdict.status)] += 1
         if verdict.status.is_verdict:
             self.labels[label(verdict)] += 1
-        if verdict.score is not None:
+        if (score := verdict.score) is not None:
             self.scored += 1
-            self.total += verdict.score
+            self.total += score
         for finding in verdict.result.findings if verdict.result is not None else ():
             self.issues[str(finding.standing)] += 1
             if finding.certainty is not None:
@@ -228,7 +228,8 @@ def _badness(judgement: Judgement) -> float:
         return _SOUND if verdict.result.label == "none" else _BROKEN_HALF
     worst = verdict.result.worst
     rank = _RANKS[worst.standing] if worst is not None else _SOUND if verdict.status is Status.OK else 0.0
-    return rank + (0.9 - 0.9 * verdict.score if verdict.score is not None else 0.0)
+    score = verdict.score
+    return rank + (0.9 - 0.9 * score if score is not None else 0.0)
 
 
 def _finding(ref: TraceRef, judgement: Judgement) -> Finding:

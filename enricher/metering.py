@@ -46,10 +46,10 @@ class Meter:
         self._recalled += judgement.is_recalled
         self._spent += Usage() if judgement.is_recalled else verdict.usage
         self._findings.update(kinds_of_findings(verdict))
-        if verdict.score is not None:
+        if (score := verdict.score) is not None:
             counts = self._scores.setdefault(name, [0.0] * (len(BUCKETS) + 1))
-            counts[next(i for i, bound in enumerate(BUCKETS) if verdict.score <= bound + 1e-9)] += 1
-            counts[-1] += verdict.score
+            counts[next(i for i, bound in enumerate(BUCKETS) if score <= bound + 1e-9)] += 1
+            counts[-1] += score
         parts = verdict.result.parts if verdict.result is not None and verdict.status.is_verdict else ()
         if parts:
             standings = {part.standing for part in parts}

@@ -70,7 +70,8 @@ class ModelDiffJudge:
                 break
             if len(requests) > 1 and self._chat.options.context_window is None:
                 talk.add_flags(("context_window_assumed",))
-            outcomes = await asyncio.gather(*(self._converse(item, request, talk) for request in requests))
+            asking = [self._converse(item, request, talk) for request in requests]
+            outcomes = await asyncio.gather(*asking) if len(asking) > 1 else [await asking[0]]
             refused = [o for o in outcomes if isinstance(o, Unusable) and o.status is Status.JUDGE_CONTEXT_TOO_LONG]
             if not refused:
                 return self._joined(item, wanted, outcomes)

@@ -90,8 +90,11 @@ def label(value: Any, labels: type[E]) -> E | None:
     """Read a label whatever its case, spaces, hyphens or final stop; never a label that merely resembles it."""
     if not isinstance(value, str):
         return None
+    members = labels.__members__
+    if (exact := members.get(value)) is not None:
+        return exact
     name = re.sub(r"[\s_-]+", "_", value.strip().strip(".:;,*`\"'").strip()).upper()
-    return labels.__members__.get(name)
+    return members.get(name)
 
 
 def is_no_verdict(value: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from enricher.grounding.absence import decide_absence, read_absence
 from enricher.grounding.decision import decide
+from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.probability import faithful_probability, read_signals, segment_probability
@@ -16,7 +17,7 @@ from enricher.grounding.tokens import FULL
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
 
-VERSION = "grounding-2"  # raised whenever the same item may be judged otherwise
+VERSION = "grounding-3"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
@@ -61,7 +62,7 @@ def ground(item: Item) -> Grounding:
         segments.append(_segment(sentence, decision, evidence, item))
     omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
-    probability = faithful_probability(read_signals(readings, decisions, evidence)) if decisions else None
+    probability = _probability(readings, decisions, evidence) if decisions else None
     flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
     return Grounding(segments=tuple(segments), faithful_probability=probability, flags=flags)
 
@@ -85,6 +86,12 @@ def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
         segment = _segment(sentence, decision, evidence, item)
         found.append(segment.model_copy(update={"start": None, "end": None}))
     return found
+
+
+def _probability(readings: list[Reading], decisions: list[Decision], evidence: Evidence) -> float:
+    if evidence.is_of_records:
+        return record_probability(decisions)
+    return faithful_probability(read_signals(readings, decisions, evidence))
 
 
 def _question(item: Item) -> Question | None:
@@ -130,23 +137,28 @@ def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: 
         return None
     if question is not None and (decision := _decide_short(sentence.text, reading, evidence, question)):
         return decision
-    return decide(reading, evidence, question)
+    return _decided(reading, evidence, question)
+
+
+def _decided(reading: Reading, evidence: Evidence, question: Question | None = None) -> Decision:
+    decision = decide(reading, evidence, question)
+    return weigh_facts(reading, decision, evidence) if evidence.fields else decision
 
 
 def _decide_short(text: str, reading: Reading, evidence: Evidence, question: Question) -> Decision | None:
     """Decide an answer of a few words, which is a claim only together with its question."""
     for pattern, is_yes in ((_YES, True), (_NO, False)):
         if (found := pattern.match(text)) and not any(w >= FULL for w in read(text[found.end() :]).keys.values()):
-            asked = decide(read(question.reading.text.rstrip(" ?？")), evidence)
+            asked = _decided(read(question.reading.text.rstrip(" ?？")), evidence)
             return asked if is_yes else _denied(asked)
     if len(reading.tokens) > _SHORT or question.keys & reading.all_keys or not reading.weight:
         return None
     if is_clause(reading):
         return None
-    own = decide(reading, evidence)
+    own = _decided(reading, evidence)
     if own.status in (AlignmentStatus.UNSUPPORTED, AlignmentStatus.CONTRADICTED):
         return own
-    whole = decide(read(f"{text.rstrip(' .!')} — {question.reading.text.rstrip(' ?？')}"), evidence)
+    whole = _decided(read(f"{text.rstrip(' .!')} — {question.reading.text.rstrip(' ?？')}"), evidence)
     if whole.status is AlignmentStatus.CONTRADICTED or whole.share < _READ_TOGETHER:
         if whole.status is not AlignmentStatus.CONTRADICTED:
             whole.status, whole.issue = AlignmentStatus.UNSUPPORTED, IssueType.ADDED

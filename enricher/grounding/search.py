@@ -3,10 +3,10 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
@@ -14,12 +14,14 @@ from enricher.grounding.lazy import lazy
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.scope import is_heading
+from enricher.grounding.statements import is_name, statements
+from enricher.grounding.structure import Field, Structure, read_structure
 from enricher.grounding.tokens import fold
-from enricher.trace import Document, Item
+from enricher.trace import Document, Item, Sentence
 
 
 class Source(NamedTuple):
-    """A sentence of a document, or two joined across the seam of two chunks."""
+    """A sentence of a document, two joined across the seam of two chunks, or what a field of a record says."""
 
     document: Document
     start: int  # offsets into the document's text
@@ -64,6 +66,8 @@ class Evidence:
         self._names = {name for d in item.documents for name in (d.id, *d.aliases)}
         self.headings: set[int] = set()
         self.instructing: list[str] = []  # ids of documents that address the judge
+        self._said_by_records: set[int] = set()
+        self.fields: list[tuple[Field, int]] = []  # of structured documents, with their places; -1 without a value
         self._index: dict[str, list[int]] = defaultdict(list)
         self._languages: frozenset[str] | None = None
         self._prefixes: dict[str, list[str]] = {}
@@ -83,10 +87,47 @@ class Evidence:
         }
 
     def _read_document(self, document: Document) -> None:
+        structure = read_structure(document.text)
+        if structure is None or not structure.is_whole:
+            self._read_prose(document, document.sentences)
+        else:
+            self._read_prose(document, [s for s in document.sentences if s.end <= structure.start])
+            self._read_record(document, structure)
+            self._read_prose(document, [s for s in document.sentences if s.start >= structure.end])
+        if structure is not None:
+            self._note_fields(document, structure)
+
+    def _read_record(self, document: Document, structure: Structure) -> None:
+        """Read the fields of a structured document as statements; the name of a record stands above all of them."""
+        names = {f.record: read(str(f.value)) for f in reversed(structure.fields) if is_name(f)}
+        for said in statements(document.text, structure):
+            reading = read(said.text)
+            if addresses_the_judge(said.text, reading.words):
+                if document.id not in self.instructing:
+                    self.instructing.append(document.id)
+                continue
+            place = len(self.sources)
+            follows = place - 1 if said.follows and self.sources else None
+            heading = names.get(said.record)
+            self._said_by_records.add(place)
+            self.sources.append(Source(document, said.start, said.end, reading, follows, None, heading))
+            for key in reading.all_keys:
+                self._index[key].append(place)
+
+    def _note_fields(self, document: Document, structure: Structure) -> None:
+        """Note where each field is said: in the first source that holds its end."""
+        places = [place for place, source in enumerate(self.sources) if source.document is document]
+        for field in structure.fields:
+            holds = (p for p in places if self.sources[p].start < field.end and field.value_start < self.sources[p].end)
+            place = -1 if field.value is None else next(holds, -2)
+            if place > -2:
+                self.fields.append((field, place))
+
+    def _read_prose(self, document: Document, sentences: Sequence[Sentence]) -> None:
         previous: int | None = None
         heading: Reading | None = None
         title: int | None = 0  # where the title at the start of the document begins, as long as it goes on
-        for sentence in document.sentences:
+        for sentence in sentences:
             reading = read(sentence.text)
             if addresses_the_judge(sentence.text, reading.words):
                 if document.id not in self.instructing:
@@ -118,7 +159,9 @@ class Evidence:
         if language is None:
             return False
         if self._languages is None:
-            known = Counter(source.reading.language for source in self.sources[:_LANGUAGE_SAMPLE])
+            # What was put into words here, "no take out", tells nothing.
+            said = (source for place, source in enumerate(self.sources) if place not in self._said_by_records)
+            known = Counter(source.reading.language for source in islice(said, _LANGUAGE_SAMPLE))
             del known[None]
             self._languages = frozenset(code for code in known if code)
         return bool(self._languages) and language not in self._languages
@@ -127,6 +170,11 @@ class Evidence:
     def pairs(self) -> set[tuple[str, str]]:
         """Return all pairs of neighbouring words in the documents."""
         return set(chain.from_iterable([source.reading.pairs for source in self.sources]))
+
+    @lazy
+    def is_of_records(self) -> bool:
+        """Tell whether the documents are mostly records, whose words are those of a schema."""
+        return 2 * len(self._said_by_records) > len(self.sources)
 
     def window(self, place: int) -> tuple[AbstractSet[str], AbstractSet[str], AbstractSet[str]]:
         """Return the keys of a sentence and those of both its neighbours in the document."""

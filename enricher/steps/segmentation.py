@@ -85,6 +85,7 @@ _ORDINAL = re.compile(
     r"(?:^|\b(?:der|die|das|dem|den|des|am|im|vom|zum|zur|bis|ab|seit|il|le|el)\s)\s*\d{1,3}\.\s*$", re.I
 )
 _DAY_NUMBER = re.compile(r"\b\d{1,2}\.\s*$")
+_NEW_SENTENCE = re.compile(r"[A-Z][a-z]*\b(?![.\d])")
 _CAPITAL = re.compile(r"[\"'“„«(\[]*[A-ZÀ-ÖØ-Þ]")
 
 
@@ -287,7 +288,8 @@ def _belongs_to_previous(previous: str, piece: str) -> bool:
     if found := _LAST_WORD.search(tail):
         word = found.group(1).rstrip(".").lower()
         if word in _NEVER_LAST:
-            return True
+            # "ca. 30" is an abbreviation, "in Goleta, CA. It opens" ends with one of a state.
+            return not (len(word) > 1 and found.group(1)[:-1].isupper() and _NEW_SENTENCE.match(piece))
         if word in _MAY_BE_LAST or len(word) == 1:
             return not _CAPITAL.match(piece)
     if tail[-2:-1].isdigit() and _DAY_NUMBER.search(tail):

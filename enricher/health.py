@@ -1,6 +1,6 @@
 """What monitors ask of a schedule that is kept: does it live, can it work, how does each job stand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -9,11 +9,22 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from enricher.errors import EnricherError
-from enricher.schedule import Schedule, Standing
+from enricher.schedule import ConfigStanding, Schedule, Standing
 
 
-def health_app(schedule: Schedule, more: Sequence[BaseRoute] = ()) -> Starlette:
-    """Build the application that answers GET /health and GET /ready; `more` adds routes, such as one for metrics."""
+def health_app(
+    schedule: Schedule, more: Sequence[BaseRoute] = (), config: Callable[[], ConfigStanding] | None = None
+) -> Starlette:
+    """Build the application that answers GET /health and GET /ready.
+
+    Args:
+        schedule: what is asked about.
+        more: further routes, such as one for metrics.
+        config: says which config counts, where one is watched.
+    """
+
+    def whole(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "config": config().model_dump(mode="json")} if config else body
 
     async def health(_request: Request) -> JSONResponse:
         """Answer 503 only when a restart would help: a failed job is told, and is no reason to end the process."""
@@ -21,10 +32,10 @@ def health_app(schedule: Schedule, more: Sequence[BaseRoute] = ()) -> Starlette:
         try:
             jobs = await schedule.standings()
         except EnricherError as error:
-            return JSONResponse({"status": "degraded", "store": str(error), "jobs": []}, 200 if alive else 503)
-        well = all(job.is_well for job in jobs)
+            return JSONResponse(whole({"status": "degraded", "store": str(error), "jobs": []}), 200 if alive else 503)
+        well = all(job.is_well for job in jobs) and (config is None or config().state == "current")
         status = ("ok" if well else "degraded") if alive else "stalled"
-        return JSONResponse({"status": status, "store": "ok", "jobs": _rows(jobs)}, 200 if alive else 503)
+        return JSONResponse(whole({"status": status, "store": "ok", "jobs": _rows(jobs)}), 200 if alive else 503)
 
     async def ready(_request: Request) -> JSONResponse:
         """Answer 200 while runs can be begun."""

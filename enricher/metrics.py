@@ -1,6 +1,6 @@
 """Figures of all runs in the text form that Prometheus reads; they come from the store, whatever process asks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from enricher.store.gauges import FinishedRun, Queues
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OVERLAP = timedelta(hours=1)  # clocks of machines differ; what was counted before is not counted again
 Labels = tuple[tuple[str, str], ...]
+Row = tuple[str, Labels, float]  # name of the figure, its labels, its value
 
 # name, what it counts, type; in the order in which they are written
 _FAMILIES = (
@@ -37,6 +38,8 @@ _FAMILIES = (
     ("enricher_delivery_lag_seconds", "From verdict to confirmation in the last run: mean and max.", "gauge"),
     ("enricher_last_run_timestamp_seconds", "When the last run ended.", "gauge"),
     ("enricher_last_success_timestamp_seconds", "When the last complete run ended.", "gauge"),
+    ("enricher_config_current", "1 while the config file counts as it is, 0 while a change of it is refused.", "gauge"),
+    ("enricher_config_loaded_timestamp_seconds", "When the config that counts was read.", "gauge"),
 )
 
 
@@ -60,8 +63,9 @@ class _Sums:
 class Metrics:
     """Sums up finished runs; each is read once, however often the figures are asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, more: Callable[[], Iterable[Row]] | None = None) -> None:
         self._store = store
+        self._more = more  # what this process alone knows
         self._jobs: dict[str, _Sums] = {}
         self._seen: dict[str, datetime] = {}
         self._until: datetime | None = None
@@ -70,7 +74,7 @@ class Metrics:
         """Return all figures in Prometheus's text form."""
         await self._catch_up()
         families: dict[str, list[str]] = {}
-        for name, labels, value in [*self._sums(), *await self._gauges()]:
+        for name, labels, value in [*self._sums(), *await self._gauges(), *(self._more() if self._more else ())]:
             families.setdefault(_family(name), []).append(f"{name}{_braced(labels)} {_number(value)}")
         lines = []
         for name, about, kind in _FAMILIES:
@@ -88,12 +92,12 @@ class Metrics:
         if self._until is not None:
             self._seen = {id_: at for id_, at in self._seen.items() if at >= self._until - _OVERLAP}
 
-    def _sums(self) -> Iterator[tuple[str, Labels, float]]:
+    def _sums(self) -> Iterator[Row]:
         for job, sums in sorted(self._jobs.items()):
             for (name, labels), value in sorted(sums.counts.items(), key=_in_order):
                 yield name, (("job", job), *labels), value
 
-    async def _gauges(self) -> list[tuple[str, Labels, float]]:
+    async def _gauges(self) -> list[Row]:
         now, rows = self._store.clock(), list(_waiting(await self._store.queues(), self._store.clock()))
         for job, sums in sorted(self._jobs.items()):
             at: Labels = (("job", job),)
@@ -113,9 +117,9 @@ async def metrics_text(store: Store) -> str:
     return await Metrics(store).text()
 
 
-def metrics_route(store: Store) -> Route:
-    """Return the route GET /metrics, for any application that has the store open."""
-    metrics = Metrics(store)
+def metrics_route(store: Store, more: Callable[[], Iterable[Row]] | None = None) -> Route:
+    """Return the route GET /metrics, for any application that has the store open; `more` are figures of its own."""
+    metrics = Metrics(store, more)
 
     async def tell(_request: Request) -> Response:
         try:
@@ -126,7 +130,7 @@ def metrics_route(store: Store) -> Route:
     return Route("/metrics", tell)
 
 
-def _counted(run: FinishedRun) -> Iterator[tuple[str, Labels, float]]:
+def _counted(run: FinishedRun) -> Iterator[Row]:
     figures: Mapping[str, Any] = run.counters
     yield "enricher_runs_total", (("state", run.state.value),), 1
     for name, key in (
@@ -153,7 +157,7 @@ def _counted(run: FinishedRun) -> Iterator[tuple[str, Labels, float]]:
         yield from _histogram(judge, counts)
 
 
-def _histogram(judge: str, counts: list[float]) -> Iterator[tuple[str, Labels, float]]:
+def _histogram(judge: str, counts: list[float]) -> Iterator[Row]:
     at: Labels = (("judge", judge),)
     *buckets, total = counts
     below = 0.0
@@ -165,7 +169,7 @@ def _histogram(judge: str, counts: list[float]) -> Iterator[tuple[str, Labels, f
     yield "enricher_score_count", at, below
 
 
-def _waiting(queues: Queues, now: datetime) -> Iterator[tuple[str, Labels, float]]:
+def _waiting(queues: Queues, now: datetime) -> Iterator[Row]:
     for (job, state), count in sorted(queues.traces.items()):
         yield "enricher_queue", (("queue", "traces"), ("job", job), ("state", state)), count
     for (name, state), count in sorted(queues.write_backs.items()):

@@ -20,7 +20,7 @@ from enricher.health import health_app
 from enricher.progress import Silent
 from enricher.report import RunReport
 from enricher.run import RunResult
-from enricher.schedule import Entry, Schedule, _started_clock, entries_of, standings
+from enricher.schedule import Entry, Schedule, entries_of, standings, started_clock
 from enricher.settings import Schedule as Times
 from enricher.settings import Settings
 from enricher.store import ScheduleOutcome, Store
@@ -63,7 +63,8 @@ class Process:
     async def look(self) -> None:
         """Look at the clock."""
         if self._clock is None:
-            start = (_started_clock, self.app.store, self.entries, lambda name: None, 3600.0)
+            triggers = {entry.name: entry.trigger for entry in self.entries}
+            start = (started_clock, self.app.store, triggers, lambda name: None, 3600.0)
             self._clock = self.schedule._clock = await asyncio.to_thread(*start)
         await asyncio.to_thread(self._clock._process_jobs)
 
@@ -113,7 +114,7 @@ class World:
         self._stores.append(store)
         files = FilesConnector(name="files", paths=connection["paths"], output=connection["output"], now=store.clock)
         app = App(settings=settings, store=store, connectors={"files": files})
-        process = Process(self, app, entries or entries_of(app))
+        process = Process(self, app, entries or entries_of(settings, runner_of(app)))
         self.processes.append(process)
         if len(self.processes) == 1:  # the others come later
             await process.look()
@@ -145,6 +146,11 @@ async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(apscheduler.schedulers.base, "datetime", Clock)
     yield world
     await world.close()
+
+
+def runner_of(app: App):
+    """Return what runs a job of an app."""
+    return lambda name, stop: app.run(name, Request(), Silent(), stop)
 
 
 def idle(name: str = "idle", *, work=None, **times) -> Entry:
@@ -494,7 +500,7 @@ async def test_a_run_with_failures_counts_as_come_to_its_end(world):
 def test_a_config_without_any_schedule_is_the_operators_to_mend():
     app = App(settings=Settings(jobs={"adhoc": {}}), store=None, connectors={})
     with pytest.raises(SetupError, match="no job has a schedule"):
-        entries_of(app)
+        entries_of(app.settings, runner_of(app))
 
 
 async def test_what_is_due_is_shown_without_keeping_the_schedule(world):

@@ -1,7 +1,11 @@
 """`enricher schedule`: keep the times of the jobs, or show them."""
 
 import asyncio
+import contextlib
 import logging
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +13,7 @@ import typer
 from enricher.commands.console import DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json
 
 if TYPE_CHECKING:
-    from enricher.schedule import Standing
+    from enricher.schedule import ConfigWatch, Standing
     from enricher.settings import Settings
 
 
@@ -24,42 +28,59 @@ def schedule(
     from enricher.settings import load
 
     settings = load(config)
-    end_with(_list(settings, as_json) if listing else _keep(settings, host, port))
+    end_with(_list(settings, as_json) if listing else _keep(settings, config, host, port))
 
 
-async def _keep(settings: "Settings", host: str | None, port: int | None) -> int:
+async def _keep(settings: "Settings", config: Path | None, host: str | None, port: int | None) -> int:
     from enricher.app import App, stop_on_signals
     from enricher.health import health_app
     from enricher.listening import answer, listener
     from enricher.metrics import metrics_route
-    from enricher.schedule import Schedule, entries_of
+    from enricher.schedule import ConfigWatch, LiveApp, Schedule, check_entries, entries_of
+    from enricher.store import Store
 
     logging.getLogger("enricher").setLevel(logging.INFO)  # who runs unattended leaves a trail
-    stop = asyncio.Event()
-    async with await App.open(settings) as app:
-        entries = entries_of(app)
-        for entry in entries:  # what is wrong with a job is said now and not at night
-            async with app.plan(entry.name):
-                pass
-        kept = Schedule(app.store, entries)
-        health = settings.health
-        with listener(host or health.host, health.port if port is None else port) as on, stop_on_signals(stop):
-            ended = asyncio.Event()
-            answering = asyncio.create_task(
-                answer(
-                    health_app(kept, [metrics_route(app.store)]),
-                    on,
-                    ended,
-                    lambda url: print(f"health checks on {url}/health", flush=True),
-                )
-            )
-            try:
-                await kept.keep(stop)
-                standings = await kept.standings()
-            finally:
-                ended.set()
-                await answering
+    stop, ended = asyncio.Event(), asyncio.Event()
+    health = settings.health
+    async with contextlib.AsyncExitStack() as stack:
+        app = await App.open(settings)
+        live = LiveApp(app)
+        stack.push_async_callback(live.aclose)
+        entries = entries_of(settings, live.run)
+        await check_entries(app, [entry.name for entry in entries])
+        store = await stack.enter_async_context(await Store.open(settings.store))
+        kept = Schedule(store, entries)
+        watch = ConfigWatch(config, live, kept, store.clock) if config is not None else None
+        on = stack.enter_context(listener(host or health.host, health.port if port is None else port))
+        stack.enter_context(stop_on_signals(stop))
+        stack.enter_context(_reread_on_hangup(watch))
+        routes = [metrics_route(store, watch.metrics if watch else None)]
+        telling = health_app(kept, routes, (lambda: watch.standing) if watch else None)
+        answering = asyncio.create_task(
+            answer(telling, on, ended, lambda url: print(f"health checks on {url}/health", flush=True))
+        )
+        watching = asyncio.create_task(watch.watch(stop)) if watch else None
+        try:
+            await kept.keep(stop)
+            standings = await kept.standings()
+        finally:
+            ended.set()
+            await answering
+            if watching is not None:
+                watching.cancel()
+                await asyncio.wait([watching])
     return DONE if all(standing.is_well for standing in standings) else INCOMPLETE
+
+
+@contextlib.contextmanager
+def _reread_on_hangup(watch: "ConfigWatch | None") -> Iterator[None]:
+    """Let SIGHUP have the config read anew; without a file it does nothing, and ends nothing."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, watch.told.set if watch else lambda: None)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
 
 
 async def _list(settings: "Settings", as_json: bool) -> int:

@@ -208,3 +208,26 @@ async def test_what_the_operator_must_mend_is_said_before_anything_waits(shop):
     assert f"port {port} on '127.0.0.1' can't be had" in refused.complaint
     (shop.user.folder / "enricher.yaml").write_text("jobs: {adhoc: {}}")
     assert "no job has a schedule" in (await shop.user.enricher("schedule", "--config", "enricher.yaml")).complaint
+
+
+async def test_a_hangup_has_the_config_read_anew_and_a_wrong_one_refused(shop):
+    shop.add("t0")
+    shop.configure(every="1h")
+    process = shop.keep(shop.port)
+    await until(lambda: "health checks on" in process.files[1].read_text())
+    config = shop.user.folder / "enricher.yaml"
+    right = config.read_text()
+    config.write_text(right.replace("every:", "evry:"))
+    process.send(signal.SIGHUP)
+    await until(lambda: "the changed config is refused" in process.files[2].read_text())
+    code, body = await shop.health()
+    assert (code, body["status"], body["config"]["state"]) == (200, "degraded", "refused")
+    assert "did you mean 'every'?" in body["config"]["problem"]
+    config.write_text(right.replace("1h", "1s"))
+    process.send(signal.SIGHUP)
+    await until(lambda: shop.diffs() == {"t0": 1})
+    code, body = await shop.health()
+    assert (body["status"], body["config"]["state"], body["jobs"][0]["schedule"]) == ("ok", "current", "every 0:00:01")
+    ended = await stopped(process)
+    assert ended.code == 0, ended.err
+    assert "Traceback" not in ended.err

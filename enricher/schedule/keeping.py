@@ -1,9 +1,4 @@
-"""Keep the times of the jobs, on any number of machines at once: each is done once, and whoever is alive does it.
-
-APScheduler's timers, kept in the store, say what is due; that is written down before the clock goes on
-(`enricher.store.timers`). From there on nothing depends on one process: whoever gets the lease of a job does what is
-written down as due, and what a process leaves behind, because it was stopped or killed, is still written down.
-"""
+"""Do what is due, once, over all processes."""
 
 import asyncio
 import contextlib
@@ -11,34 +6,25 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from zoneinfo import ZoneInfo
 
-from apscheduler.executors.base import BaseExecutor  # type: ignore[import-untyped]  # ships no type information
-from apscheduler.job import Job as Timed  # type: ignore[import-untyped]
-from apscheduler.schedulers.background import BackgroundScheduler  # type: ignore[import-untyped]
-from apscheduler.triggers.base import BaseTrigger  # type: ignore[import-untyped]
+from apscheduler.triggers.base import BaseTrigger  # type: ignore[import-untyped]  # ships no type information
 
-from enricher.app import App
-from enricher.choosing import Request
 from enricher.errors import EnricherError, SetupError
-from enricher.progress import Silent
 from enricher.report import RunReport
 from enricher.run import JobWatcher, RunResult
+from enricher.schedule.clock import RETRY_S, Clock, started_clock
+from enricher.schedule.standing import Standing, standing_of, trigger_of
 from enricher.settings import Schedule as Times
 from enricher.settings import Settings
 from enricher.store import ScheduleOutcome, ScheduleRecord, Store
-from enricher.store.engine import patiently, plain_errors
-from enricher.store.timers import Timers
-from enricher.timetable import CronTimes, EveryTimes
-from enricher.verdict import Noun
+from enricher.store.engine import patiently
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("enricher.schedule")
 
 LOOK_S = 20.0  # how often the clock and the store are looked at, since a clock may jump and a process may die
 _START_S = 30.0  # how long a busy store is waited for at the start
-_RETRY_S = 10.0  # after the store could not be asked
 _ON_TIME = timedelta(minutes=1)  # a run that starts later than this is said to be late
 
 
@@ -60,75 +46,20 @@ class Entry:
         return trigger_of(self.times)
 
 
-class Standing(Noun):
-    """How a scheduled job stands, for people, health checks and monitors."""
-
-    job: str
-    schedule: str
-    next_run: datetime | None
-    is_running: bool = False  # in this process
-    due_since: datetime | None = None  # something waits to be done since then
-    outcome: ScheduleOutcome | None = None  # of the last one
-    outcome_at: datetime | None = None
-    reason: str = ""
-    run_id: str | None = None
-    last_success_at: datetime | None = None
-
-    @property
-    def is_well(self) -> bool:
-        """Tell whether the last one came to its end."""
-        return self.outcome not in (ScheduleOutcome.FAILED, ScheduleOutcome.MISSED)
-
-
-def trigger_of(times: Times) -> BaseTrigger:
-    """Make the APScheduler trigger for the schedule of a job."""
-    if times.every is not None:
-        return EveryTimes(times.every)
-    assert times.cron is not None  # the settings see to it that one of the two is given
-    return CronTimes(times.cron, ZoneInfo(times.timezone))
-
-
-def entries_of(app: App) -> list[Entry]:
-    """Return the jobs of the config that have a schedule.
+def entries_of(settings: Settings, run: Callable[[str, asyncio.Event], Awaitable[RunResult]]) -> list[Entry]:
+    """Return the jobs of the config that have a schedule; `run` does the one of a name.
 
     Raises:
         SetupError: none has.
     """
-
-    def run(name: str) -> Callable[[asyncio.Event], Awaitable[RunResult]]:
-        return lambda stop: app.run(name, Request(), Silent(), stop)
-
-    jobs = app.settings.jobs.items()
-    found = [Entry(name=name, times=job.schedule, work=run(name)) for name, job in jobs if job.schedule is not None]
-    if not found:
-        raise SetupError("no job has a schedule; write one, for example jobs.nightly.schedule.cron: '0 2 * * *'")
-    return found
-
-
-async def standings(settings: Settings, store: Store) -> list[Standing]:
-    """Return how the scheduled jobs of a config stand, whichever process keeps them."""
-    records, now = await store.schedules(), store.clock()
-    return [
-        _standing(name, job.schedule, records.get(name), now)
+    found = [
+        Entry(name=name, times=job.schedule, work=partial(run, name))
         for name, job in settings.jobs.items()
         if job.schedule is not None
     ]
-
-
-def _standing(name: str, times: Times, record: ScheduleRecord | None, now: datetime) -> Standing:
-    known = record or ScheduleRecord(job=name)
-    trigger = trigger_of(times)
-    return Standing(
-        job=name,
-        schedule=str(trigger),
-        next_run=trigger.get_next_fire_time(None, now),
-        due_since=known.due_since,
-        outcome=known.outcome,
-        outcome_at=known.outcome_at,
-        reason=known.reason,
-        run_id=known.run_id,
-        last_success_at=known.last_success_at,
-    )
+    if not found:
+        raise SetupError("no job has a schedule; write one, for example jobs.nightly.schedule.cron: '0 2 * * *'")
+    return found
 
 
 class Schedule:
@@ -149,9 +80,12 @@ class Schedule:
         self._watchers = watchers
         self._look_s = look_s
         self._bells = {name: asyncio.Event() for name in self._entries}
+        self._tending: dict[str, asyncio.Task[None]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()  # at their last work for an entry that is gone
+        self._stop = asyncio.Event()
         self._running: set[str] = set()
         self._told: dict[str, str] = {}  # what was said about a job that waits, so that it is said once
-        self._clock: _Clock | None = None
+        self._clock: Clock | None = None
         self._is_stopping = False
 
     async def keep(self, stop: asyncio.Event) -> None:
@@ -160,22 +94,46 @@ class Schedule:
         Raises:
             SetupError: the store can't be used at the start. Later troubles are logged, and are no end.
         """
+        self._stop = stop
         await self._log_beginning()
         async with self._ticking():
-            tending = [asyncio.create_task(self._tend(entry, stop)) for entry in self._entries.values()]
+            self._tend_all()
             try:
-                await asyncio.gather(*tending)
+                await stop.wait()
+                await asyncio.gather(*self._tending.values(), *self._leaving)
             finally:
                 self._is_stopping = True
-                for task in tending:
+                left = [*self._tending.values(), *self._leaving]
+                for task in left:
                     task.cancel()
-                await asyncio.gather(*tending, return_exceptions=True)
+                await asyncio.gather(*left, return_exceptions=True)
+
+    async def adopt(self, entries: Sequence[Entry]) -> None:
+        """Go on with these entries in place of those there were; what is under way goes on to its end.
+
+        Raises:
+            EnricherError: the store does not answer; nothing is changed then.
+        """
+        if self._clock is not None:
+            await asyncio.to_thread(self._clock.follow, {entry.name: entry.trigger for entry in entries})
+        gone = self._entries.keys() - {entry.name for entry in entries}
+        self._entries = {entry.name: entry for entry in entries}
+        for name in gone:
+            if (task := self._tending.pop(name, None)) is not None:
+                self._leaving.add(task)
+                task.add_done_callback(self._leaving.discard)
+            self._bells.pop(name).set()
+        for name in self._entries:
+            self._bells.setdefault(name, asyncio.Event()).set()
+        if self._clock is not None:
+            self._tend_all()
+        await self._log_beginning()
 
     @property
     def is_alive(self) -> bool:
         """Tell whether the clock still ticks."""
         clock = self._clock
-        return clock is not None and time.monotonic() - clock.looked_at < 3 * self._look_s + 2 * _RETRY_S
+        return clock is not None and time.monotonic() - clock.looked_at < 3 * self._look_s + 2 * RETRY_S
 
     @property
     def is_stopping(self) -> bool:
@@ -185,7 +143,7 @@ class Schedule:
     async def standings(self) -> list[Standing]:
         """Return how the entries stand."""
         records, now = await self._store.schedules(), self._store.clock()
-        found = [_standing(entry.name, entry.times, records.get(entry.name), now) for entry in self._entries.values()]
+        found = [standing_of(entry.name, entry.times, records.get(entry.name), now) for entry in self._entries.values()]
         return [one.model_copy(update={"is_running": one.job in self._running}) for one in found]
 
     async def attend(self, name: str, stop: asyncio.Event) -> None:
@@ -206,7 +164,7 @@ class Schedule:
                 await self._give_up(entry, record, record.due_at, late)
                 return
             _say_start(record, late)
-            async with _any_of(stop, hold.lost) as ask_to_stop:
+            async with any_of(stop, hold.lost) as ask_to_stop:
                 result = await self._work(entry, ask_to_stop)
             if hold.lost.is_set():
                 log.error("job %s: another process took over while this one was at it; this one stopped", name)
@@ -276,17 +234,20 @@ class Schedule:
 
     # the clock
 
-    async def _tend(self, entry: Entry, stop: asyncio.Event) -> None:
-        bell = self._bells[entry.name]
-        while not stop.is_set():
+    def _tend_all(self) -> None:
+        for name in self._entries.keys() - self._tending.keys():
+            self._tending[name] = asyncio.create_task(self._tend(name, self._bells[name], self._stop))
+
+    async def _tend(self, name: str, bell: asyncio.Event, stop: asyncio.Event) -> None:
+        while not stop.is_set() and self._bells.get(name) is bell:  # else the entry is gone, or came back anew
             try:
-                await self.attend(entry.name, stop)
+                await self.attend(name, stop)
             except EnricherError as error:
-                log.error("job %s can't be looked after: %s; trying again", entry.name, error)
+                log.error("job %s can't be looked after: %s; trying again", name, error)
             except Exception:
                 # One job's bug must not end the nights of the others; it is tried again, and shows each time.
-                log.exception("job %s can't be looked after", entry.name)
-            async with _any_of(bell, stop) as waking:
+                log.exception("job %s can't be looked after", name)
+            async with any_of(bell, stop) as waking:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(waking.wait(), self._look_s)
             bell.clear()
@@ -296,9 +257,11 @@ class Schedule:
         loop = asyncio.get_running_loop()
 
         def ring(name: str) -> None:
-            loop.call_soon_threadsafe(self._bells[name].set)
+            if (bell := self._bells.get(name)) is not None:
+                loop.call_soon_threadsafe(bell.set)
 
-        start = partial(_started_clock, self._store, list(self._entries.values()), ring, self._look_s)
+        triggers = {entry.name: entry.trigger for entry in self._entries.values()}
+        start = partial(started_clock, self._store, triggers, ring, self._look_s)
         self._clock = clock = await asyncio.to_thread(lambda: patiently(start, _START_S))
         try:
             yield
@@ -313,68 +276,8 @@ class Schedule:
             log.info("job %s (%s): next run %s, last success %s", one.job, one.schedule, following, last)
 
 
-class _Clock(BackgroundScheduler):  # type: ignore[misc]
-    """APScheduler in a thread that no trouble of the store ends, and that looks at the clock often.
-
-    It waits by a clock that stands still while a machine sleeps, and a time server may set the other one.
-    """
-
-    def __init__(self, timers: Timers, ring: Callable[[str], None], look_s: float) -> None:
-        super().__init__(jobstores={"default": timers}, executors={"default": _Bell(ring)}, timezone=UTC)
-        self._look_s = look_s
-        self.looked_at = time.monotonic()
-
-    def _process_jobs(self) -> float:
-        try:
-            wait_s = super()._process_jobs()
-        except Exception as problem:
-            log.error("the timers can't be wound: %s; trying again", problem)
-            wait_s = _RETRY_S
-        self.looked_at = time.monotonic()
-        return min(self._look_s, self._look_s if wait_s is None else wait_s)
-
-
-class _Bell(BaseExecutor):  # type: ignore[misc]
-    """Wakes whoever does the work; what is due is written down already."""
-
-    def __init__(self, ring: Callable[[str], None]) -> None:
-        super().__init__()
-        self._ring = ring
-
-    def submit_job(self, job: Timed, run_times: Sequence[datetime]) -> None:
-        """Ring, and count nothing: leases see to it that a job runs once at a time."""
-        self._do_submit_job(job, run_times)
-
-    def _do_submit_job(self, job: Timed, run_times: Sequence[datetime]) -> None:
-        self._ring(job.id)
-
-
-def stand_for_work() -> None:
-    """Stand in APScheduler's records for the work of a job, which is done elsewhere."""
-
-
-def _started_clock(store: Store, entries: Sequence[Entry], ring: Callable[[str], None], look_s: float) -> _Clock:
-    timers = Timers(store.engine)
-    clock = _Clock(timers, ring, look_s)
-    with plain_errors():
-        stored, now = timers.moments(), store.clock()
-        jobs = {}
-        for entry in entries:
-            # What became due while nobody kept the schedule is due; what lies ahead follows the config of today.
-            moment = stored.get(entry.name)
-            if moment is None or moment > now:
-                moment = entry.trigger.get_next_fire_time(None, now)
-            jobs[entry.name] = clock.add_job(
-                stand_for_work, entry.trigger, id=entry.name, next_run_time=moment, misfire_grace_time=None,
-                coalesce=False, replace_existing=True,
-            )  # fmt: skip
-        timers.adopt(jobs)
-        clock.start()
-    return clock
-
-
 @contextlib.asynccontextmanager
-async def _any_of(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+async def any_of(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
     """Offer an event that is set when one of others is."""
     found = asyncio.Event()
 

@@ -18,6 +18,7 @@ from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import RedactionRules, redact, redact_annotations, redact_ref, redact_verdict
 from enricher.steps.rendering import render
 from enricher.steps.segmentation import split_item
+from enricher.steps.transfer import FLAG as FROM_ANOTHER_TRACE
 from enricher.steps.validation import validate
 from enricher.steps.verification import verify
 from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
@@ -128,7 +129,9 @@ class Pipeline:
 
     async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
         known = await self.recall(ref, item, self._provenance(judge.provenance))
-        verdict, hold = self.confirmation.applied(known or await self._examined(item, judge))
+        verdict, hold = known or await self._examined(item, judge), None
+        if known is None or FROM_ANOTHER_TRACE in known.flags:  # what is recorded of this very item stays as it is
+            verdict, hold = self.confirmation.applied(verdict)
         policy = self._policy(ref)
         decision = decide(verdict, policy)
         annotations = render(

@@ -136,3 +136,15 @@ async def test_in_the_pipeline_a_held_finding_goes_to_people_as_unconfirmed():
         (written, *_) = made.annotations
         assert written.metadata["segments"][0]["certainty"] == certainty
         assert (made.hold is None) == (not reasons)
+
+
+@pytest.mark.parametrize(("flags", "certainty"), [((), "confirmed"), (("same_input_as_before",), "unconfirmed")])
+async def test_what_is_recorded_of_the_very_item_stays_and_what_comes_from_another_trace_does_not(flags, certainty):
+    async def recorded(ref, item, provenance):
+        return found(Certainty.CONFIRMED).model_copy(update={"flags": flags})
+
+    rule = Confirmation(calibrations=(calibration(0.5),), level=0.8)
+    pipeline = Pipeline(judges=(Judging(judge=Model()),), recall=recorded, confirmation=rule)
+    ref = TraceRef(connection="memory", project="p", trace_id=TraceId("t"))
+    (made,) = await pipeline._judgements(split_item(item("x", "y")), ref)
+    assert certainties(made.verdict) == [Certainty(certainty)]

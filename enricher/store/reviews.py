@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Select, String, func, select, type_coerce, update
 
+from enricher.store import queue
 from enricher.store.history import evaluation_records, review_records
 from enricher.store.records import EvaluationRecord, ReviewRecord, ReviewState
 from enricher.store.schema import decisions, evaluations, review_items
@@ -87,6 +88,7 @@ def decide(connection: Connection, decision: PersonsDecision, annotations: Seque
     connection.execute(statement, row)
     closing = update(review_items).where(review_items.c.id == decision.review_id)
     connection.execute(closing.values(state=ReviewState.DECIDED.value, decided_at=now, updated_at=now))
+    queue.leave(connection, [decision.review_id])
     asked = select(review_items.c.evaluation_id, review_items.c.run_id).where(review_items.c.id == decision.review_id)
     evaluation_id, run_id = connection.execute(asked).one()
     rows = annotation_rows(annotations, evaluation_id=evaluation_id, run_id=run_id, now=now)

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # The newest migration. Opening a store compares this with what the store says before Alembic is asked.
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 # Not Alembic's own default, so that a database shared with another Alembic application keeps both apart.
 VERSION_TABLE = "enricher_schema"
 
@@ -313,6 +313,28 @@ review_items = Table(
     Index("ix_review_items_evaluation_id", "evaluation_id"),
     Index("ix_review_items_run_id", "run_id"),
     Index("ix_review_items_state", "state", "created_at", "id"),
+)
+
+# The open questions of `review_items` as the queue lists them, so that a page of it needs no other table.
+queue = Table(
+    "queue",
+    metadata,
+    Column("review_id", String, ForeignKey("review_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("trace_id", Words, nullable=False),
+    Column("job", Words, nullable=False),
+    Column("project", Words, nullable=False),
+    Column("judge", String, nullable=False),
+    Column("reasons", Json, nullable=False),
+    Column("label", String, nullable=False),  # of the verdict; where there is none, its status
+    Column("score", Float),
+    Column("question", Words, nullable=False),  # cut
+    Column("summary", Words, nullable=False),  # cut
+    Column("created_at", Utc, nullable=False),
+    Column("assignee", Words),  # who is at it
+    Column("assigned_until", Utc),  # after that it is free again
+    Index("ix_queue_created_at", "created_at", "review_id"),
+    Index("ix_queue_facets", "job", "project", "judge", "reasons", "created_at"),
+    Index("ix_queue_trace_id", "trace_id"),
 )
 
 # What people decided about a question: their labels. One row a person, so that nobody overwrites another.

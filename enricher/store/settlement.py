@@ -9,6 +9,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, bindparam, delete, false, select, update
 
+from enricher.store import queue
 from enricher.store.facts import facts_of
 from enricher.store.forgetting import forgotten_among
 from enricher.store.records import (
@@ -287,7 +288,9 @@ def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
             where=(review_items.c.state != ReviewState.DECIDED.value)
             | (review_items.c.evaluation_id != statement.excluded.evaluation_id),
         )
-        connection.execute(statement, [_review_row(entry) for entry in asked])
+        rows = [_review_row(entry) for entry in asked]
+        opened = set(connection.execute(statement.returning(review_items.c.id), rows).scalars())
+        queue.enter(connection, [_line(entry) for entry in asked if _review_id(entry) in opened])
     if settled:
         _supersede(connection, settled)
 
@@ -302,6 +305,7 @@ def _supersede(connection: Connection, entries: list[_Entry]) -> None:
     closing = update(review_items).where(review_items.c.id == bindparam("item"))
     closing = closing.values(state=ReviewState.SUPERSEDED.value, updated_at=bindparam("moment"))
     connection.execute(closing, [{"item": row.id, "moment": moments[row.id]} for row in asked])
+    queue.leave(connection, [row.id for row in asked])
     written = select(outbox.c.evaluation_id, outbox.c.run_id, outbox.c.annotation).where(
         outbox.c.evaluation_id.in_([row.evaluation_id for row in asked])
     )
@@ -348,6 +352,18 @@ def _review_row(entry: _Entry) -> Row:
         "created_at": entry.now,
         "updated_at": entry.now,
         "decided_at": None,
+    }
+
+
+def _line(entry: _Entry) -> Row:
+    return {
+        "review_id": _review_id(entry),
+        "trace_id": entry.settlement.ref.trace_id,
+        "job": entry.settlement.job,
+        "project": entry.settlement.ref.project,
+        "reasons": list(entry.evaluation.review),
+        "created_at": entry.now,
+        **queue.line_of(entry.evaluation.verdict, entry.evaluation.item),
     }
 
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import partial
+from threading import Lock
 from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
@@ -60,12 +61,16 @@ def lowered(text: str) -> str:
 _IRREGULAR = {fold(form): fold(word) for form, word in read_mapping(IRREGULAR).items()}
 
 
+_stemming = Lock()  # a stemmer keeps the word it is at: two threads at once get an error, or each other's stems
+
+
 def stem(word: str) -> str:
     """Return the stem of a folded word."""
     word = _IRREGULAR.get(word, word)
     if len(word) <= _SHORTEST_STEMMED:
         return word
-    return str(_stem_arabic(word) if _ARABIC.match(word) else _stem_word(word))
+    with _stemming:
+        return str(_stem_arabic(word) if _ARABIC.match(word) else _stem_word(word))
 
 
 def _concepts() -> dict[str, str]:

@@ -29,8 +29,11 @@ from enricher.commands.console import (
     end_with,
     print_json,
 )
+from enricher.commands.doctor import doctor
 from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
+from enricher.commands.regress import regress
+from enricher.commands.report import report
 from enricher.commands.review import group as review_group
 from enricher.commands.schedule import schedule
 from enricher.commands.serve import serve
@@ -215,56 +218,12 @@ def explain(
     end_with(work())
 
 
-@cli.command()
-def report(
-    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="Id of a run; the newest when not given.")] = None,
-    config: ConfigFile = None,
-    form: Annotated[str, typer.Option("--format", help="text, json or html.")] = "text",
-    as_json: AsJson = False,
-) -> None:
-    """Show a finished run again."""
-    from enricher.app import past_report
-    from enricher.report import as_html, as_text, show, to_json
-    from enricher.settings import load
-
-    if form not in ("text", "json", "html"):
-        raise SetupError(f"--format: '{form}' is not known; use text, json or html")
-
-    async def work() -> int:
-        found = await past_report(load(config), run_id)
-        if as_json or form == "json":
-            print_json(to_json(found))
-        elif form == "html":
-            print(as_html(found))
-        else:
-            show(as_text(found))
-        return DONE
-
-    end_with(work())
-
-
-@cli.command()
-def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Check config, credentials, reachability, and what the rules would match."""
-    from enricher.app import examine
-    from enricher.doctor import as_text
-    from enricher.report import show
-    from enricher.settings import load
-
-    async def work() -> int:
-        checks = await examine(load(config))
-        if as_json:
-            print_json([check.model_dump(mode="json") for check in checks])
-        else:
-            show(as_text(checks))
-        return DONE if all(check.ok for check in checks) else OPERATOR
-
-    end_with(work())
-
-
+cli.command()(doctor)
+cli.command()(report)
 cli.command()(schedule)
 cli.command()(compare)
 cli.command()(calibrate)
+cli.command()(regress)
 cli.command()(init)
 cli.command()(schema)
 cli.command()(forget)

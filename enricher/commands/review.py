@@ -1,6 +1,7 @@
 """`enricher review list|show|decide`: the review queue without a browser."""
 
 import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -57,8 +58,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one item with all that is needed to decide: question, answer, passages, opinions, why it is asked."""
-    from enricher.report import show as print_out
     from enricher.links import platform_link
+    from enricher.report import show as print_out
     from enricher.review.queue import as_dict, find
     from enricher.review.show import question_view
     from enricher.settings import load
@@ -127,5 +128,35 @@ def decide(
             if left:
                 print(f"the platform is out: {left} annotations are sent with the next run")
         return INCOMPLETE if left else DONE
+
+    end_with(work())
+
+
+@group.command("add-to-golden")
+def add_to_golden(
+    items: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of decided items; beginnings are enough.")],
+    golden: Annotated[Path | None, typer.Option(help="Golden set; regress.golden of the config if not given.")] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put decided items with their labels into the golden set; safe to repeat."""
+    from enricher.measure.golden import add_to_golden as put
+    from enricher.measuring import golden_path
+    from enricher.review.queue import find
+    from enricher.settings import load
+    from enricher.store import Store
+
+    settings = load(config)
+    path = golden_path(settings, golden)
+
+    async def work() -> int:
+        async with await Store.open(settings.store) as store:
+            questions = [await find(store, item) for item in items]
+        done = {question.review.id: put(path, question) for question in questions}
+        if as_json:
+            print_json({"golden": str(path), "items": done})
+        else:
+            print("\n".join(f"{name[:8]} {outcome} ({path})" for name, outcome in done.items()))
+        return DONE
 
     end_with(work())

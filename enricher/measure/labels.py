@@ -42,7 +42,7 @@ class Judged:
         result = verdict.result
         return cls(
             setting=Setting.of(verdict.provenance),
-            label=label(verdict) if result is not None else None,
+            label=label(verdict) if verdict.status.is_verdict else None,
             score=verdict.score,
             input_hash=input_hash,
             orders=result.orders if isinstance(result, PairwiseResult) else (),
@@ -133,6 +133,22 @@ def from_file(path: Path) -> list[PersonsLabel]:
     return found
 
 
+def label_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the judge and the label of a record; of a pair the label says how answer A fared.
+
+    Raises:
+        ValueError: there is no such judge, or it has no such label.
+    """
+    judge = str(row.get("judge") or "diff")
+    if judge not in MAIN:
+        raise ValueError(f"judge: '{judge}' is not known; use one of {', '.join(MAIN)}")
+    said = str(row.get("label") or "")
+    said = _PREFERENCES.get(said.lower(), said) if judge == "pairwise" else said
+    if said not in allowed(judge):
+        raise ValueError(f"label: '{said}' is no label of {judge}; use one of {', '.join(allowed(judge))}")
+    return judge, said
+
+
 def distinct(labels: Iterable[PersonsLabel]) -> list[PersonsLabel]:
     """Keep one label of each person on each item: the newest of the first source that has one."""
     found: dict[tuple[str, str, str], PersonsLabel] = {}
@@ -149,13 +165,7 @@ def _rank(one: PersonsLabel) -> tuple[int, datetime]:
 
 
 def _from_row(row: Mapping[str, Any]) -> PersonsLabel:
-    judge = row.get("judge", "diff")
-    if judge not in MAIN:
-        raise ValueError(f"judge: '{judge}' is not known; use one of {', '.join(MAIN)}")
-    said = str(row.get("label") or "")
-    said = _PREFERENCES.get(said.lower(), said) if judge == "pairwise" else said
-    if said not in allowed(judge):
-        raise ValueError(f"label: '{said}' is no label of {judge}; use one of {', '.join(allowed(judge))}")
+    judge, said = label_of(row)
     item = row.get("pair_id") if judge == "pairwise" else row.get("span_id")
     if not isinstance(item, str) or not item:
         raise ValueError(f"{'pair_id' if judge == 'pairwise' else 'span_id'}: say which item was labelled")

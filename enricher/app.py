@@ -10,23 +10,20 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Self
 
-from connectors.files import FilesConnector
 from connectors.formats import raw_trace, read_file
-from connectors.phoenix import PhoenixConnector
 from enricher import __version__, logs
 from enricher.choosing import Request
 from enricher.conclusion import conclude
+from enricher.connecting import connector_of
 from enricher.delivery import deliver
-from enricher.doctor import Check, check_connection, check_rules, check_trust
-from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
+from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
-from enricher.measure.standing import confirmation, standings
+from enricher.measure.standing import confirmation
 from enricher.panel import Panel, panel_for
 from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
 from enricher.privacy import guard, purge, redaction_rules, rules_without_store
@@ -38,21 +35,14 @@ from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.run import Done, Plan, Run, RunResult, handler_for
 from enricher.seams import Connector, Executor, Unwatched
-from enricher.settings import (
-    Connection,
-    FilesConnection,
-    LangSmithConnection,
-    Policy,
-    Settings,
-    with_secrets,
-    without_secrets,
-)
+from enricher.settings import Policy, Settings, with_secrets, without_secrets
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.redaction import redact
 from enricher.steps.transfer import transfer
 from enricher.steps.validation import validate
 from enricher.store import EvaluationKey, Store, Story, Taken
+from enricher.store.engine import without_password
 from enricher.store.sharing import same_input
 from enricher.telemetry import Telemetry
 from enricher.trace import Extraction, Item, TraceRef
@@ -78,7 +68,7 @@ class App:
         """
         logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
         guard(settings)
-        connectors = {name: _connector(name, section) for name, section in settings.connections.items()}
+        connectors = {name: connector_of(name, section) for name, section in settings.connections.items()}
         wanted = settings.telemetry
         telemetry = Telemetry(wanted, version=version("trace-enricher")) if wanted.endpoint else None
         store = await Store.open(settings.store)
@@ -252,51 +242,6 @@ def _skipped(store: Store, name: str, owner: str) -> RunResult:
     return RunResult(report=report)
 
 
-def _connector(name: str, section: Connection) -> Connector:
-    if isinstance(section, LangSmithConnection):
-        if section.api_key is None:
-            raise SetupError(f"connection {name}: set {section.api_key_env} to a LangSmith API key")
-        # Importing the langsmith package takes a second of CPU; only those who use it should pay.
-        from connectors.langsmith import LangSmithConnector
-
-        return LangSmithConnector(
-            name=name,
-            base_url=section.base_url,
-            api_key=section.api_key.get_secret_value(),
-            workspace_id=section.workspace_id,
-            timeout_s=section.timeout.total_seconds(),
-            queries_per_s=section.queries_per_second,
-            calls_per_s=section.calls_per_second,
-            page_size=section.page_size,
-            settle_s=section.settle.total_seconds(),
-            open_run_s=section.open_run.total_seconds(),
-            ingest_grace_s=section.ingest_grace.total_seconds(),
-            extend_trace_retention=section.extend_trace_retention,
-            max_value_bytes=section.max_value_bytes,
-            review_queue=section.review_queue,
-        )
-    if isinstance(section, FilesConnection):
-        return FilesConnector(
-            name=name,
-            paths=section.paths,
-            output=section.output,
-            project=section.project,
-            settle_s=section.settle.total_seconds(),
-            open_s=section.open_run.total_seconds(),
-        )
-    return PhoenixConnector(
-        name=name,
-        base_url=section.base_url,
-        api_key=section.api_key.get_secret_value() if section.api_key else None,
-        timeout_s=section.timeout.total_seconds(),
-        page_size=section.page_size,
-        settle_s=section.settle.total_seconds(),
-        open_parent_s=section.open_parent.total_seconds(),
-        report_lookback_days=section.report_look_back / timedelta(days=1),
-        max_metadata_bytes=section.max_metadata_bytes,
-    )
-
-
 def _recall(store: Store) -> Recall:
     async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
         key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
@@ -448,7 +393,7 @@ async def tell(settings: Settings, trace_id: str) -> Story:
     async with await Store.open(settings.store) as store:
         found = await store.traces_like(trace_id)
         if not found:
-            where = _without_password(settings.store)
+            where = without_password(settings.store)
             raise SetupError(f"nothing is recorded about trace {trace_id} in {where}; was it ever chosen?")
         if len(found) > 1 and trace_id not in found:
             raise SetupError(f"{trace_id} begins more than one trace: {', '.join(found)}; write more of it")
@@ -460,40 +405,11 @@ async def past_report(settings: Settings, run_id: str | None) -> RunReport:
     async with await Store.open(settings.store) as store:
         found = await store.run(run_id) if run_id else next(iter(await store.runs(limit=1)), None)
     if found is None:
-        where = _without_password(settings.store)
+        where = without_password(settings.store)
         raise SetupError(f"there is no run {run_id} in {where}" if run_id else f"no run yet in {where}")
     if found.report is None:
         raise SetupError(f"run {found.id} is {found.state} and has no report yet")
     return RunReport.model_validate(found.report)
-
-
-async def examine(settings: Settings) -> list[Check]:
-    """Check store, connections, judges and rules."""
-    async with await App.open(settings) as app:
-        checks = [Check(name=f"store {_without_password(settings.store)}", ok=True)]
-        reachable = {}
-        for name, connector in app.connectors.items():
-            checks.append(await check_connection(connector))
-            reachable[name] = checks[-1].ok
-        for name, job in settings.jobs.items():
-            try:
-                async with app.plan(name) as plan:
-                    provenances = [judging.judge.provenance for judging in plan.pipeline.judges]
-                    versions = ", ".join(provenance.version for provenance in provenances)
-                    checks.append(Check(name=f"judges of job {name}", ok=True, facts={"versions": versions}))
-                    found = await standings(app.store, plan.pipeline.confirmation, provenances)
-                    checks.append(check_trust(name, found))
-                    if reachable[job.connection]:
-                        run = Run(plan, app.store, LocalExecutor(concurrency=1), Request(), Silent(), asyncio.Event())
-                        checks.append(await check_rules(run, plan))
-            except EnricherError as error:
-                checks.append(Check(name=f"job {name}", ok=False, problems=(str(error),)))
-    return checks
-
-
-def _without_password(url: str) -> str:
-    head, at, tail = url.rpartition("@")
-    return f"{head.partition('://')[0]}://***@{tail}" if at else url
 
 
 def prompt_rows(settings: Settings) -> list[dict[str, str]]:

@@ -138,6 +138,11 @@ class Chat:
         return self._endpoints[0].gate
 
     @property
+    def place(self) -> str:
+        """Name the endpoint that is preferred, without anything secret."""
+        return self._endpoints[0].address.place
+
+    @property
     def halt(self) -> str | None:
         """Say why no further trace should be begun: the budget is used up, or no endpoint is to be had."""
         if self._spending is not None and self._spending.used_up:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import SecretStr
@@ -105,3 +106,27 @@ def keys_named(settings: Settings) -> list[tuple[Place, str]]:
         sections.append((("openai",), settings.openai))
         sections += [(("openai", "fallbacks", str(n)), found) for n, found in enumerate(settings.openai.fallbacks)]
     return [((*at, "api_key_env"), found.api_key_env) for at, found in sections if hasattr(found, "api_key_env")]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that a secret is read from; what it holds is not here."""
+
+    name: str
+    place: Place  # the key that names it
+    is_set: bool
+
+
+def variables(section: Section, place: Place = ()) -> list[Variable]:
+    """Return the environment variables that the secrets of a config are read from."""
+    found: list[Variable] = []
+    for key, value in section:
+        where = (*place, key)
+        if key.endswith("_env") and isinstance(value, str):
+            secret = "secret_url" if key == "url_env" else key.removesuffix("_env")
+            found.append(Variable(value, where, getattr(section, secret) is not None))
+        below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
+        for name, entry in [*below, ("", value)]:
+            if isinstance(entry, Section):
+                found += variables(entry, (*where, str(name)) if name != "" else where)
+    return found

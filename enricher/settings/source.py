@@ -11,6 +11,8 @@ from enricher.errors import SetupError
 from enricher.settings.problems import Place, Problem
 from enricher.settings.root import Settings
 
+_PREFIX = "ENRICHER_"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
@@ -49,6 +51,16 @@ def read(path: Path | None, environment: Mapping[str, str]) -> Source:
     return Source(
         document=source.document, lines=source.lines, variables=variables, problems=(*source.problems, *unread)
     )
+
+
+def overrides(environment: Mapping[str, str]) -> dict[str, Place]:
+    """Return the variables that stand for keys of the config; secrets and others with the prefix are none."""
+    found = {}
+    for variable in environment:
+        place = tuple(variable.removeprefix(_PREFIX).lower().split("__"))
+        if variable.startswith(_PREFIX) and place[0] in Settings.model_fields:
+            found[variable] = place
+    return found
 
 
 def _from_file(path: Path) -> Source:
@@ -111,16 +123,11 @@ def _where_it_breaks(error: yaml.YAMLError) -> str:
 def _override(document: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[Place, str], list[Problem]]:
     variables: dict[Place, str] = {}
     unread: list[Problem] = []
-    for variable, text in environment.items():
-        if not variable.startswith("ENRICHER_"):
-            continue
-        *parents, last = variable.removeprefix("ENRICHER_").lower().split("__")
-        if (parents or [last])[0] not in Settings.model_fields:
-            continue  # secrets, and whatever else uses the prefix
-        place = (*parents, last)
+    for variable, place in overrides(environment).items():
+        *parents, last = place
         variables[place] = variable
         try:
-            value = yaml.safe_load(text)
+            value = yaml.safe_load(environment[variable])
         except yaml.YAMLError:
             unread.append(Problem(place, "can't be read as a YAML value; put it in quotes"))
             continue

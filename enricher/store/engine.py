@@ -196,3 +196,9 @@ def _plain_sqlite(reason: str) -> EnricherError | None:
         if any(word in reason for word in words):
             return SetupError(sentence)
     return None
+
+
+def without_password(url: str) -> str:
+    """Return the URL of a store as it may be shown."""
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('://')[0]}://***@{tail}" if at else url

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, or_, select, update
 
-from enricher.store.owner import is_surely_gone
+from enricher.store.owner import describe, is_surely_gone
 from enricher.store.records import LeaseGrant
 from enricher.store.schema import leases
 from enricher.store.upsert import insert_into
@@ -37,3 +37,9 @@ def renew(connection: Connection, name: str, owner: str, ttl: timedelta, now: da
 def release(connection: Connection, name: str, owner: str) -> None:
     """Give a lease back, if it is still held."""
     connection.execute(delete(leases).where(leases.c.name == name, leases.c.owner == owner))
+
+
+def holders(connection: Connection, now: datetime) -> dict[str, str]:
+    """Return who holds each lease now, named for a person."""
+    query = select(leases.c.name, leases.c.owner).where(leases.c.expires_at > now).order_by(leases.c.name)
+    return {name: describe(owner) for name, owner in connection.execute(query) if not is_surely_gone(owner)}

@@ -316,6 +316,10 @@ class Store:
             with contextlib.suppress(TryAgain):  # then it expires by itself
                 await self._writer.write(lambda c: leases.release(c, name, owner))
 
+    async def lease_holders(self) -> dict[str, str]:
+        """Return who holds each lease now, named for a person."""
+        return await self._read(lambda c: leases.holders(c, self.clock()))
+
     # the schedule
 
     @property

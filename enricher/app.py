@@ -28,7 +28,7 @@ from enricher.panel import Panel, panel_for
 from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
 from enricher.privacy import guard, purge, redaction_rules, rules_without_store
 from enricher.progress import Reporter, Silent
-from enricher.prompts import list_prompts
+from enricher.prompts import PromptFile, list_prompts
 from enricher.prompts import load as load_prompt
 from enricher.prompts import verify as released_problems
 from enricher.records import judge_records, read_lines
@@ -419,10 +419,19 @@ def prompt_rows(settings: Settings) -> list[dict[str, str]]:
             "name": prompt.name,
             "hash": prompt.sha256,
             "state": "released" if prompt.is_released else "draft",
+            "regression": _release_rests_on(prompt),
             "notes": prompt.notes,
         }
         for prompt in list_prompts(settings.prompt_folders)
     ]
+
+
+def _release_rests_on(prompt: PromptFile) -> str:
+    found = prompt.regression
+    if found is None:
+        return "no regression on record" if prompt.is_released else ""
+    agreed = "" if found.get("agreement") is None else f", {found['agreement']:.1%} agreement"
+    return f"{found.get('items')} items of {found.get('golden')}{agreed}, {found.get('at')}"
 
 
 def prompt_text(settings: Settings, name: str) -> dict[str, str]:

@@ -32,6 +32,7 @@ from enricher.commands.console import (
 from enricher.commands.doctor import doctor
 from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
+from enricher.commands.prompts import group as prompts_group
 from enricher.commands.regress import regress
 from enricher.commands.report import report
 from enricher.commands.review import group as review_group
@@ -51,8 +52,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-prompts_cli = typer.Typer(help="Prompt versions and their hashes.", no_args_is_help=True)
-cli.add_typer(prompts_cli, name="prompts")
+cli.add_typer(prompts_group, name="prompts")
 cli.add_typer(review_group, name="review")
 cli.add_typer(export_group, name="export")
 
@@ -229,51 +229,6 @@ cli.command()(schema)
 cli.command()(forget)
 cli.command()(purge)
 cli.command()(serve)
-
-
-@prompts_cli.command("list")
-def prompts_list(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """List prompt versions with their hashes."""
-    from enricher.app import prompt_rows
-    from enricher.settings import load
-
-    rows = prompt_rows(load(config))
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        print(f"{row['name']:<16} {row['hash'][:12]}  {row['state']}")
-
-
-@prompts_cli.command("show")
-def prompts_show(
-    name: Annotated[str, typer.Argument(help="Such as diff@v2.")], config: ConfigFile = None, as_json: AsJson = False
-) -> None:
-    """Show one prompt as it is sent, before its variables are filled in."""
-    from enricher.app import prompt_text
-    from enricher.settings import load
-
-    found = prompt_text(load(config), name)
-    if as_json:
-        print_json(found)
-    else:
-        print(found["text"])
-
-
-@prompts_cli.command("verify")
-def prompts_verify(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Check that no released prompt was changed."""
-    from enricher.app import verify_prompts
-    from enricher.settings import load
-
-    problems = verify_prompts(load(config))
-    if as_json:
-        print_json(problems)
-    elif problems:
-        print("\n".join(problems))
-    else:
-        print("all released prompts are unchanged")
-    raise typer.Exit(OPERATOR if problems else DONE)
 
 
 if __name__ == "__main__":

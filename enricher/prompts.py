@@ -21,6 +21,7 @@ from enricher.errors import SetupError
 from enricher.resources import folder
 
 HASH_FILE = "released.sha256"
+RECORD_FILE = "releases.jsonl"  # on which regression each release rests; null for those from before that was asked
 _SECTION = re.compile(r"^=== (system|context|task) ===\n", re.M)
 _OPTIONAL = re.compile(r"\{\{#(\w+)\}\}\n?(.*?)\{\{/\1\}\}\n?", re.S)
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -67,6 +68,7 @@ class PromptFile:
     sha256: str
     is_released: bool
     notes: str = ""
+    regression: Mapping[str, Any] | None = None  # on which its release rests; None: it was released before that
 
 
 def load(
@@ -144,7 +146,7 @@ def list_prompts(folders: Sequence[Path] = ()) -> tuple[PromptFile, ...]:
     """List all prompts, those in `folders` before the shipped ones."""
     found = []
     for place in _places(folders):
-        released = _released(place)
+        released, records = _released(place), _records(place)
         for path in sorted(place.glob("*/v*.md")):
             text = _text(path)
             head, _ = _split(path, text)
@@ -156,17 +158,63 @@ def list_prompts(folders: Sequence[Path] = ()) -> tuple[PromptFile, ...]:
                     sha256=digest,
                     is_released=released.get(_key(path)) == digest,
                     notes=str(head.get("notes", "")).strip(),
+                    regression=records.get((_key(path), digest)),
                 )
             )
     return tuple(found)
 
 
+def files_of(name: str, folders: Sequence[Path] = ()) -> tuple[PromptFile, ...]:
+    """Return the files that a prompt is made of: its own, what it shares, and what is asked before.
+
+    Raises:
+        SetupError: there is no such prompt, or one of its files is malformed.
+    """
+    known: dict[str, PromptFile] = {}
+    for prompt in list_prompts(folders):
+        known.setdefault(prompt.name, prompt)
+    found: dict[str, PromptFile] = {}
+    waiting = [name]
+    while waiting:
+        wanted = waiting.pop()
+        if wanted not in found:
+            head, _, _ = _read(wanted, folders)
+            found[wanted] = known[wanted]
+            waiting += [str(head[key]) for key in ("shared", "before") if head.get(key)]
+    return tuple(found.values())
+
+
+def release(files: Sequence[PromptFile], regression: Mapping[str, Any]) -> None:
+    """Make prompt files immutable, and record on which regression that rests.
+
+    Raises:
+        SetupError: the folder can't be written to.
+    """
+    for place in {file.path.parents[1] for file in files}:
+        mine = {_key(file.path): file.sha256 for file in files if file.path.parents[1] == place}
+        hashes = _released(place) | mine
+        # The first recorded release says of those before it that nothing is known.
+        before = {} if _has_records(place) else _released(place)
+        lines = [_record(key, digest, None) for key, digest in before.items()]
+        lines += [_record(key, digest, regression) for key, digest in mine.items()]
+        try:
+            with (place / RECORD_FILE).open("a", encoding="utf-8") as records:
+                records.write("".join(f"{line}\n" for line in lines))
+            text = "".join(f"{digest}  {key}\n" for key, digest in sorted(hashes.items()))
+            (place / HASH_FILE).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise SetupError(f"{place} can't be written to: {error.strerror}") from error
+
+
 def verify(folders: Sequence[Path] = ()) -> tuple[str, ...]:
-    """Compare the released prompts with their recorded hashes; return one sentence for each that differs or is gone."""
+    """Return one sentence for each released prompt that was changed, is gone, or rests on no recorded regression."""
     problems = []
     for place in _places(folders):
+        records = _records(place)
         for key, digest in _released(place).items():
             path = place / key
+            if _has_records(place) and (key, digest) not in records:
+                problems.append(_unrecorded(key))
             if not path.is_file():
                 problems.append(f"{key} was released and is gone from {place}")
             elif _sha256(_text(path)) != digest:
@@ -230,6 +278,33 @@ def _released(place: Path) -> dict[str, str]:
         return {}
     lines = (line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     return {key: digest for digest, key in lines}
+
+
+def _has_records(place: Path) -> bool:
+    return (place / RECORD_FILE).is_file()
+
+
+def _records(place: Path) -> dict[tuple[str, str], Mapping[str, Any] | None]:
+    if not _has_records(place):
+        return {}
+    path = place / RECORD_FILE
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return {(row["key"], row["sha256"]): row["regression"] for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise SetupError(f"{path} is damaged; restore it from version control: {error}") from error
+
+
+def _record(key: str, digest: str, regression: Mapping[str, Any] | None) -> str:
+    return json.dumps({"key": key, "sha256": digest, "regression": regression})
+
+
+def _unrecorded(key: str) -> str:
+    name = key.removesuffix(".md").replace("/", "@")
+    return (
+        f"{key} is in {HASH_FILE} without a recorded regression; take it out, run `enricher regress --prompt {name} "
+        f"--accept` and `enricher prompts release {name}`"
+    )
 
 
 def _key(path: Path) -> str:

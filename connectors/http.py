@@ -1,5 +1,6 @@
 """Speak HTTP to a platform and turn whatever comes back into a value or the right error."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -37,6 +38,18 @@ class Failing(TryAgain):
         self.status = status
 
 
+class WholeTime(httpx.AsyncClient):
+    """A client whose read timeout holds for a whole answer: httpx starts it anew with each byte that drips in."""
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Send, and read the answer to its end."""
+        try:
+            async with asyncio.timeout(self.timeout.read):
+                return await super().send(request, **options)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout("the answer was not complete in time", request=request) from error
+
+
 class HttpCalls:
     """Requests to one platform, JSON in and out. All of them must be safe to repeat."""
 
@@ -48,7 +61,7 @@ class HttpCalls:
         if url.scheme not in ("http", "https") or not url.host:
             raise SetupError(f"'{base_url}' is not an http(s) URL; write it like http://localhost:6006")
         self.base_url = str(url).rstrip("/")
-        self.client = httpx.AsyncClient(
+        self.client = WholeTime(
             base_url=url,
             headers={"authorization": f"Bearer {api_key}"} if api_key else {},
             timeout=httpx.Timeout(timeout_s, connect=min(10.0, timeout_s)),

@@ -1,5 +1,6 @@
 """Call LangSmith through its generated client: one place for keys, pace, errors and the two API generations."""
 
+import asyncio
 import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from langsmith.utils import (
     LangSmithUserError,
 )
 
-from connectors.http import Declined, Failing, error_for
+from connectors.http import Declined, Failing, WholeTime, error_for
 from connectors.langsmith_limits import TokenBucket
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 
@@ -73,6 +74,7 @@ class LangSmithApi:
         call_rate: float,
     ) -> None:
         self.base_url = _root(base_url)
+        self._timeout_s = timeout_s
         if not api_key:
             raise SetupError("LangSmith needs an API key; set the environment variable that the connection names")
         self.client = langsmith.AsyncLangsmith(
@@ -87,7 +89,7 @@ class LangSmithApi:
         self.client.tenant_id = workspace_id or None  # an empty one kept the environment's out
         self.queries = TokenBucket(rate=query_rate, burst=10)
         self.calls = TokenBucket(rate=call_rate, burst=20)
-        self._payloads = httpx.AsyncClient(timeout=timeout_s, follow_redirects=True)  # holds no key
+        self._payloads = WholeTime(timeout=timeout_s, follow_redirects=True)  # holds no key
         self._generation: Generation | None = None
         self._projects: dict[str, str] = {}  # name to id
 
@@ -289,11 +291,13 @@ class LangSmithApi:
         await bucket.take()
         try:
             try:
-                return _decoded(await send(), self.base_url)
+                return _decoded(await self._sent(send), self.base_url)
             except langsmith.APIConnectionError as error:
                 if not is_repeatable or type(error.__cause__).__name__ not in _DEAD_CONNECTION:
                     raise
-                return _decoded(await send(), self.base_url)
+                return _decoded(await self._sent(send), self.base_url)
+        except TimeoutError as error:
+            raise Failing(f"{self.base_url} did not answer in time") from error
         except (langsmith.LangsmithError, LangSmithError) as error:
             named = self._named(error)
             if isinstance(error, langsmith.RateLimitError) and isinstance(named, TryAgain) and named.after:
@@ -301,6 +305,11 @@ class LangSmithApi:
             raise named from error
         except ValueError as error:  # JSON that breaks off, or text that is none
             raise BadReply(f"{self.base_url} answered broken JSON: {error}") from error
+
+    async def _sent(self, send: Callable[[], Awaitable[object]]) -> object:
+        # The client's own limit begins anew with each byte, so that an answer which drips would never run into it.
+        async with asyncio.timeout(self._timeout_s):
+            return await send()
 
     def _named(self, error: Exception) -> EnricherError:
         """Name an error of either family of the SDK by who must act."""

@@ -88,6 +88,15 @@ async def test_findings_are_confirmed_only_while_the_judge_agrees_with_people_an
 
         (review,) = (await user.enricher("review", "list", "--json", *FLAGS)).json["items"]
         assert review["reasons"] == ["unconfirmed"]
+        item, golden = review["id"][:8], ("--golden", "golden.jsonl", *FLAGS)
+        undecided = await user.enricher("review", "add-to-golden", item, *golden)
+        assert "nobody has decided" in undecided.complaint
+        await user.enricher("review", "decide", item, "confirm", "--by", "bob", *FLAGS)
+        for outcome in ("added", "unchanged"):
+            assert f"{item} {outcome}" in (await user.enricher("review", "add-to-golden", item, *golden)).out
+        (row,) = map(json.loads, (user.folder / "golden.jsonl").read_text().splitlines())
+        assert (row["answer"], row["label"], row["person"]) == (FALSE.format(60), "contradicted", "bob")
+
         next_night = answered(FALSE.format(50))
         await phoenix.seed(next_night)
         assert (await user.run("--since", "2h", "--json")).json["warnings"] == []

@@ -91,7 +91,7 @@ async def compare(settings: Settings, request: CompareRequest, progress: Reporte
             if gate is not None:
                 held = gate.evaluate(metrics(found))
                 found = found.model_copy(update={"gate": held.sentence, "gate_passed": held.passed})
-            await _keep(app.store, sides.name, found, compared, started_at)
+            await _keep(app.store, sides, found, compared, started_at)
         finally:
             await judge.aclose()
             await wiring.aclose()
@@ -300,7 +300,9 @@ async def _written(
     return found.model_copy(update={"written": written.annotations, "write_problems": tuple(written.problems)})
 
 
-async def _keep(store: Store, name: str, found: Comparison, compared: Sequence[Compared], started_at: datetime) -> None:
+async def _keep(
+    store: Store, sides: _Sides, found: Comparison, compared: Sequence[Compared], started_at: datetime
+) -> None:
     """Record what was counted; questions of answers that were not compared are nobody's to keep."""
     kept = found.model_copy(update={"rows": (), "leftovers": found.leftovers[:_LEFTOVERS]})
     figures = kept.model_dump(mode="json", exclude={"leftovers": {"__all__": {"question"}}})
@@ -309,7 +311,8 @@ async def _keep(store: Store, name: str, found: Comparison, compared: Sequence[C
         for one, row in zip(compared, found.rows, strict=True)
         if one.record is not None
     ]
-    await ComparisonBook(store).keep(name, figures, counted, started_at)
+    figures["connection"] = sides.connection
+    await ComparisonBook(store).keep(sides.name, figures, counted, started_at)
 
 
 def _for_writing(path: Path) -> IO[str]:

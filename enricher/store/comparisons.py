@@ -11,6 +11,7 @@ from enricher.store.history import new_run_id
 from enricher.store.pairs import PairRecord, pairs_by_id
 from enricher.store.schema import compared_pairs, comparisons, pairs
 from enricher.store.store import Store
+from enricher.store.watching import started_before
 
 _PAGE = 500
 
@@ -28,7 +29,7 @@ class CountedPair:
 class ComparisonRecord:
     """A comparison as stored."""
 
-    id: str  # sorts by start
+    id: str
     name: str  # under which its verdicts are kept
     champion: str
     challenger: str
@@ -37,7 +38,7 @@ class ComparisonRecord:
     finished_at: datetime
     gate: str | None  # how the gate ended, in a sentence
     gate_passed: bool | None
-    figures: Mapping[str, Any]  # compare.tally.Comparison as JSON, without its rows
+    figures: Mapping[str, Any]  # compare.tally.Comparison as JSON, without its rows, and the connection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +78,7 @@ class ComparisonBook:
 
     async def latest(self, limit: int = 50, before: str | None = None) -> list[ComparisonRecord]:
         """Return comparisons, newest first, those older than an id if one is given."""
-        conditions = [] if before is None else [comparisons.c.id < before]
+        conditions = [] if before is None else [started_before(comparisons, before)]
         return await self._store.look(lambda c: _records(c, *conditions, limit=limit))
 
     async def get(self, comparison_id: str) -> ComparisonRecord | None:
@@ -136,7 +137,8 @@ def _keep(connection: Connection, row: Mapping[str, Any], counted: Sequence[Coun
 
 
 def _records(connection: Connection, *conditions: ColumnElement[bool], limit: int) -> list[ComparisonRecord]:
-    query = select(comparisons).where(*conditions).order_by(comparisons.c.id.desc()).limit(limit)
+    newest_first = (comparisons.c.started_at.desc(), comparisons.c.id.desc())
+    query = select(comparisons).where(*conditions).order_by(*newest_first).limit(limit)
     return [ComparisonRecord(**row._mapping) for row in connection.execute(query)]  # fields are named after columns
 
 

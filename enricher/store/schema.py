@@ -543,7 +543,7 @@ pairs = Table(
 comparisons = Table(
     "comparisons",
     metadata,
-    Column("id", String, primary_key=True),  # sorts by start
+    Column("id", String, primary_key=True),
     Column("name", Words, nullable=False),  # `pairs.comparison`
     Column("champion", Words, nullable=False),
     Column("challenger", Words, nullable=False),
@@ -552,7 +552,7 @@ comparisons = Table(
     Column("finished_at", Utc, nullable=False),
     Column("gate", Words),  # how the gate ended, in a sentence; null without one
     Column("gate_passed", Boolean),
-    Column("figures", Json, nullable=False),  # compare.tally.Comparison, without texts of traces
+    Column("figures", Json, nullable=False),  # compare.tally.Comparison without texts of traces, and the connection
 )
 
 # The pairs that a comparison counted, in their order, and how each one counted then.

@@ -53,6 +53,12 @@ _PATTERNS = tuple(
 _DENIALS = word_set("no not don't doesn't didn't isn't aren't wasn't weren't silent kein keine keinen nichts ne no")
 _LEFT_OVER = re.compile(rf"\b(?:is|are|was|were)\s+(?:\w+ly\s+)?{_TOLD}\b|\b(?:in|by|within)\s+{_SOURCE}\W*$", re.I)
 _OWN_VOICE = re.compile(r"\b(?:i|we|ich|wir|je|yo)\b", re.I)
+# Where a sentence passes on from what the documents lack: before a conjunction, or behind its first clause.
+_BESIDE = re.compile(
+    r"[,;]?\s+(?:but|however|yet|although|though|while|whereas|aber|jedoch|obwohl|mais|pero|aunque|mas|embora|ma)\b,?|;"
+    r"|(?<=\w),(?=\s+(?:the|it|they|this|der|die|das|le|la|el|o|a)\s)",
+    re.I,
+)
 _ANSWERED = 0.75  # of the question's words in one place
 _MANY = 3
 _AMOUNT = re.compile(
@@ -93,6 +99,16 @@ def _match(text: str) -> Absence | None:
             )
             return Absence(topic if has_topic else None)
     return None
+
+
+def beside_absence(text: str, words: AbstractSet[str]) -> tuple[str, list[str]] | None:
+    """Part a sentence into its statement of absence and what else it says; None if it says nothing else."""
+    if _DENIALS.isdisjoint(words):
+        return None
+    parts = [part.strip(" ,;") for part in _BESIDE.split(text) if part and part.strip(" ,;.")]
+    lacking = [part for part in parts if _match(part) is not None]
+    others = [part for part in parts if part not in lacking]
+    return (lacking[0], others) if len(lacking) == 1 and others else None
 
 
 def decide_absence(absence: Absence, claim: Reading, evidence: Evidence, question: Question | None) -> Decision | None:

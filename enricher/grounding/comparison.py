@@ -61,7 +61,11 @@ def compare(claimed: Quantity, evidence: Quantity) -> Comparison:
 
 
 def _is_other_detail(claimed: Quantity, evidence: Quantity) -> bool:
-    return bool(claimed.detail and evidence.detail) and claimed.detail != evidence.detail
+    if not (claimed.detail and evidence.detail) or claimed.detail == evidence.detail:
+        return False
+    shorter, longer = sorted((claimed.detail, evidence.detail), key=len)
+    # "4.2" is not another than "4.2(b)", but "12.1" another than "12.10".
+    return not (claimed.dimension.startswith("label") and longer.startswith(shorter) and longer[len(shorter)] in ".(")
 
 
 def _share(claimed: Quantity, evidence: Quantity) -> float:
@@ -175,6 +179,8 @@ def _compare_values(claimed: Quantity, evidence: Quantity, factor: float, share:
         return _compare_with_range(claimed, low, high, share)
     if _any_equal(claimed.values, low, share):
         return _compare_bounds(claimed, evidence)
+    if claimed.dimension.startswith("label"):
+        return Comparison(Likeness.DIFFERENT)  # clause 12 is not about clause 13
     if rounded := _rounded(claimed, evidence, low):
         return rounded
     if claimed.bound in (Bound.MORE_THAN, Bound.LESS_THAN) and _holds_as_limit(claimed, evidence, low):
@@ -247,9 +253,9 @@ def _rounded(claimed: Quantity, evidence: Quantity, low: tuple[float, ...]) -> C
 
 
 def _last_place(value: float) -> float:
-    """Return half a unit of the last non-zero digit of a whole number."""
+    """Return half a unit of the last non-zero digit of a whole number, nothing for others."""
     whole = abs(int(value))
-    if whole == 0:
+    if whole == 0 or whole != abs(value):
         return 0.0
     zeros = len(str(whole)) - len(str(whole).rstrip("0"))
     return float(0.5 * 10**zeros)

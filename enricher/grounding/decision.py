@@ -2,7 +2,7 @@
 comparers keep the last word where they are certain."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
@@ -17,7 +17,7 @@ from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.polarity import Extent
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.search import Evidence, Source
-from enricher.grounding.tokens import FULL, LIGHT
+from enricher.grounding.tokens import FULL, LIGHT, Token
 from enricher.verdict import AlignmentStatus, IssueType
 
 SUPPORTED_SHARE = 0.74  # of a clause; below it something was added
@@ -46,6 +46,7 @@ _ADMISSION = re.compile(
     re.I,
 )
 _BE = word_set("is are was were be been being ist sind war wird werden wurde wurden est sont es son è sono")
+_MODALS = word_set("may might must shall should can could will would cannot")
 _MAX_TERMS = 8
 _MOST_PHRASES = 3
 
@@ -116,6 +117,7 @@ def _weigh(
         alignments = [a for a in alignments if not a.is_elsewhere]
     order = {place: index for index, place in enumerate(candidates)}
     best = max(alignments, key=lambda a: (a.rank + _bonus(a, order), -a.place))
+    best = _of_another_number(best, clause, alignments)
     if best.clashes:
         best = _friendlier(best, alignments)
     if best.open_values:
@@ -156,6 +158,15 @@ def _friendlier(best: Alignment, alignments: list[Alignment]) -> Alignment:
         if a.worst < best.worst and a.word_share >= best.word_share - _NEARLY and a.value_share >= best.value_share
     ]
     return max(rivals, key=lambda a: a.rank, default=best)
+
+
+def _of_another_number(best: Alignment, clause: Clause, alignments: list[Alignment]) -> Alignment:
+    """Return the sentence that says all this of another clause or section, or the given one, which says less."""
+    if not clause.quantities or not all(q.dimension.startswith("label") for q in clause.quantities):
+        return best
+    if best.own_share == 1.0 or best.clashes:
+        return best
+    return next((a for a in alignments if a.own_share == 1.0 and a.worst == Trouble.CONTRADICTED), best)
 
 
 def _refuting(best: Alignment, alignments: list[Alignment], evidence: Evidence) -> Alignment:
@@ -374,7 +385,10 @@ def _combine(
     lacking = [
         part
         for part in weighed
-        if part.share < SUPPORTED_SHARE or _lacks_value(part, evidence) or _lacks_what_is_said(part)
+        if part.share < SUPPORTED_SHARE
+        or _lacks_value(part, evidence)
+        or _lacks_what_is_said(part)
+        or _lacks_what_may_be_done(part, evidence)
     ]
     softer = [c for c in clashes if c.trouble is not Trouble.CONTRADICTED]
     if share < FOREIGN_SHARE or _lacks_predicate(weighed, share):
@@ -410,6 +424,22 @@ def _lacks_what_is_said(part: _Weighed) -> bool:
         if before.word in _BE and token.weight:
             return token.weight >= FULL and token.key in part.missing
     return False
+
+
+def _lacks_what_may_be_done(part: _Weighed, evidence: Evidence) -> bool:
+    """Tell whether the evidence lets or makes somebody do another thing: "may keep pets" beside "may insure pets"."""
+    verb = _after_modal(part.clause.tokens)
+    if verb is None or verb.key not in part.missing:
+        return False
+    others = [_after_modal(evidence.sources[place].reading.tokens) for place in part.places]
+    return any(other is not None and other.weight >= FULL and other.key not in part.clause.keys for other in others)
+
+
+def _after_modal(tokens: Sequence[Token]) -> Token | None:
+    for before, token in pairwise(tokens):
+        if before.word in _MODALS and token.weight:
+            return token
+    return None
 
 
 def _lacks_predicate(weighed: list[_Weighed], share: float) -> bool:

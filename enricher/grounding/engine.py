@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from enricher.grounding.absence import decide_absence, read_absence
+from enricher.grounding.absence import beside_absence, decide_absence, read_absence
+from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, is_weak, towards_middle, trust_in
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.omissions import find_omissions
@@ -33,6 +34,12 @@ _YES_OR_NO = re.compile(
 )
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]{1,80})[\])]")
 _LAST_WORD = re.compile(r"\w+$")
+_SEVERITY = {
+    AlignmentStatus.FULLY_SUPPORTED: 0,
+    AlignmentStatus.PARTIALLY_SUPPORTED: 1,
+    AlignmentStatus.UNSUPPORTED: 2,
+    AlignmentStatus.CONTRADICTED: 3,
+}
 _TABLE_CELL = re.compile(r"\|")
 
 
@@ -59,7 +66,7 @@ def ground(item: Item) -> Grounding:
             continue
         readings.append(reading)
         decisions.append(decision)
-        segments.append(_segment(sentence, decision, evidence, item))
+        segments.append(_segment(sentence, reading, decision, evidence, item))
     omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
     probability = _probability(readings, decisions, evidence) if decisions else None
@@ -79,19 +86,25 @@ def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
     found = []
     for number, text in enumerate(texts, 1):
         sentence = Sentence(id=f"c{number}", start=0, end=len(text), text=text)
-        decision = _decide(sentence, _reading(sentence, item, evidence), evidence, question)
+        reading = _reading(sentence, item, evidence)
+        decision = _decide(sentence, reading, evidence, question)
         if decision is None:
             note = "this says only that the documents don't answer the question, and they don't"
             decision = Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
-        segment = _segment(sentence, decision, evidence, item)
+        segment = _segment(sentence, reading, decision, evidence, item)
         found.append(segment.model_copy(update={"start": None, "end": None}))
     return found
 
 
 def _probability(readings: list[Reading], decisions: list[Decision], evidence: Evidence) -> float:
     if evidence.is_of_records:
-        return record_probability(decisions)
-    return faithful_probability(read_signals(readings, decisions, evidence))
+        found = record_probability(decisions)
+    elif (across := across_languages(decisions)) is not None:
+        found = across
+    else:
+        found = faithful_probability(read_signals(readings, decisions, evidence))
+    trusts = [trust_in(reading, decision) for reading, decision in zip(readings, decisions, strict=True)]
+    return towards_middle(found, sum(trusts) / len(trusts))
 
 
 def _question(item: Item) -> Question | None:
@@ -132,12 +145,29 @@ def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: 
     """Decide one sentence; None when there is nothing to check in it."""
     absence = read_absence(sentence.text, reading.words)
     if absence is not None and (absence.topic is None or sentence.is_checkable):
+        if sentence.is_checkable and (parts := beside_absence(reading.text, reading.words)):
+            return _decide_beside(*parts, evidence, question)
         return decide_absence(absence, reading, evidence, question)
     if not sentence.is_checkable:
         return None
     if question is not None and (decision := _decide_short(sentence.text, reading, evidence, question)):
         return decision
     return _decided(reading, evidence, question)
+
+
+def _decide_beside(lacking: str, others: list[str], evidence: Evidence, question: Question | None) -> Decision:
+    """Decide a sentence that says what the documents lack and something else: the worse of the two counts."""
+    claim = read(lacking)
+    absence = read_absence(lacking, claim.words)
+    lack = decide_absence(absence, claim, evidence, question) if absence else None
+    said = [_decided(read(other), evidence, question) for other in others if read(other).weight]
+    found = [decision for decision in (*said, lack) if decision is not None]
+    worst = max(found, key=lambda decision: _SEVERITY[decision.status], default=None)
+    if worst is None:
+        return decide(claim, evidence, question)
+    if worst.status is AlignmentStatus.UNSUPPORTED and lack is not None:
+        return replace(worst, status=AlignmentStatus.PARTIALLY_SUPPORTED)
+    return worst
 
 
 def _decided(reading: Reading, evidence: Evidence, question: Question | None = None) -> Decision:
@@ -184,8 +214,8 @@ def _has_contradicted_abstention(segments: list[Segment]) -> bool:
     return any(s.alignment_status is AlignmentStatus.CONTRADICTED and not s.score for s in segments)
 
 
-def _segment(sentence: Sentence, decision: Decision, evidence: Evidence, item: Item) -> Segment:
-    flags = list(decision.flags)
+def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence: Evidence, item: Item) -> Segment:
+    flags = [*decision.flags, WEAK_LANGUAGE] if is_weak(reading) else list(decision.flags)
     explanation = decision.explanation
     if not decision.is_certain:
         flags.append(LOW_CONFIDENCE)
@@ -205,7 +235,7 @@ def _segment(sentence: Sentence, decision: Decision, evidence: Evidence, item: I
         issue_type=decision.issue,
         evidence=tuple(_quote(place, evidence) for place in _quoted_places(decision)),
         explanation=explanation,
-        score=round(segment_probability(decision), 4),
+        score=round(towards_middle(segment_probability(decision), trust_in(reading, decision)), 4),
         flags=tuple(flags),
     )
 

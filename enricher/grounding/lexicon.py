@@ -428,6 +428,7 @@ em no na nos nas do da dos das ao se seu sua que como mais pode de het een en of
 op aan bij uit om te naar door als dat die dit er kan
 من على في الى عن ان هذا هذه ذلك تلك التي الذي هو هي و او ثم مع كل لا ما لم لن قد كان كانت يكون تكون بين عند بعد قبل
 حتى اذا كما لكن ايضا اي له لها لهم به بها فيه فيها عليه عليها
+है हैं था थी थे हो होता होती होते के की का को में से पर ने और या यह वह ये वे इस उस एक भी ही तो कि जो लिए साथ तक नहीं न अपने
 """
 
 # Words that shape a sentence and say little: they count for less when the evidence lacks them.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enricher.grounding.bounds import Bound, bound_after, bound_before
 from enricher.grounding.dates import Date, FoundTime
 from enricher.grounding.numerals import scale_of
-from enricher.grounding.tokens import fold, key_of
+from enricher.grounding.tokens import SIGNS_IN_WORDS, fold, key_of
 from enricher.grounding.units import CURRENCY_MARKS, UNSPACED_UNITS, Unit, find_unit
 
 
@@ -37,7 +37,10 @@ _CURRENCY_BEFORE = re.compile(
     rf"({CURRENCY_MARKS}|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|Rs)\b\.?)\s*$"
 )
 _CURRENCY_AFTER = re.compile(rf"\s*({CURRENCY_MARKS})")
-_UNIT_WORD = re.compile(r"[\s\u00a0\u202f-]{0,2}(%|％|‰|°\s?[CF]|[℃℉]|[^\W\d_]+(?:/[^\W\d_]+)?[²³]?\.?)")
+_UNIT_WORD = re.compile(
+    r"[\s\u00a0\u202f-]{0,2}(%|％|‰|°\s?[CF]|[℃℉]|(?:[^\W\d_][" + SIGNS_IN_WORDS + r"]*)+(?:/[^\W\d_]+)?[²³]?\.?)"
+)
+_LATIN_UNIT = re.compile("[A-Za-z]{1,4}(?=[\u3040-\u30ff\u3400-\u9fff])")
 _NEXT_WORD = re.compile(r"[\s\u00a0-]+([^\W\d_]+)")
 # Nouns that take a number as a name: "Section 14", "room 3". The first spelling of a line is the name of the label.
 _LABELS = """
@@ -64,12 +67,13 @@ _LABEL_NAMES = {fold(w): row.split()[0] for row in _LABELS.strip().splitlines() 
     w: w for w in _PLAIN_LABELS.split()
 }
 _LABEL = re.compile(r"(?:([^\W\d_]+)\.?|(§{1,2}))[\s\u00a0-]?[\s\u00a0]*$")
-_LABEL_DETAIL = re.compile(r"(?:\(\w{1,4}\))+")
+LABEL_DETAIL = re.compile(r"(?:\(\w{1,4}\))+")
 _AND_A_HALF = re.compile(r"\s+and\s+a\s+half\b|\s+et\s+demie?\b|\s+y\s+medi[oa]\b", re.I)
 _MIXED = re.compile(r"\s([1-9])/([2-9])(?![\w/])")  # "6 1/2"
 _SHORT_SCALE = re.compile(r"\s?(bn|[mkb])\b", re.I)
 _SHORT_SCALES = {"bn": 10**9, "b": 10**9, "m": 10**6, "k": 1000}
 _SCALE_WORD = re.compile(r"[\s\u00a0-]?([^\W\d_]{1,10})\b")
+_UNSPACED_SCALES = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 _RATE = re.compile(
     r"\s*(?:times\s+)?(?:(?:per|a|an|each|every|pro|par|por|je|/)\s*(?P<period>second|minute|hour|day|night|week|month|quarter|year|"
     r"annum|person|head|monat|jahr|woche|tag|stunde|mois|an|jour|mes|año|día)\b|(?P<every>hourly|weekly|monthly|yearly)\b)",
@@ -111,7 +115,7 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
         ):
             unit = None
     if unit is None and scale == 1 and (label := _label(text[max(0, start - _LABEL_REACH) : start])):
-        detail = _LABEL_DETAIL.match(text, end)
+        detail = LABEL_DETAIL.match(text, end)
         end = detail.end() if detail else end
         return Quantity(
             start=start,
@@ -154,12 +158,12 @@ def _part(text: str, start: int) -> str:
 
 
 def _scale_after(text: str, end: int) -> tuple[int, int]:
+    if text[end : end + 1] in _UNSPACED_SCALES and end < len(text):
+        return _UNSPACED_SCALES[text[end]], end + 1
     match = _SCALE_WORD.match(text, end)
     if match and (scale := scale_of(fold(match[1]))) and scale >= 1000 and match[1] not in ("Mil",):
         end = match.end()
         return scale, end + (text[end : end + 1] == "." and match[1].lower() in ("mio", "mrd", "tsd", "mn", "bn"))
-    if match is None and text[end : end + 1] in "万萬億亿" and end < len(text):
-        return (10**4 if text[end] in "万萬" else 10**8), end + 1
     return 1, end
 
 
@@ -174,6 +178,8 @@ def unit_after(text: str, end: int) -> tuple[Unit | None, int]:
     if not match:
         return None, end
     spelling, stop = match[1].replace(" ", ""), match.end()
+    if not spelling.isascii() and (latin := _LATIN_UNIT.match(text, match.start(1))):
+        return find_unit(latin[0]), latin.end() if find_unit(latin[0]) else end  # "3.1kgです"
     best: tuple[Unit | None, int] = (find_unit(spelling), stop)
     if best[0] is None and spelling.endswith("."):
         best = (find_unit(spelling.rstrip(".")), stop - 1)

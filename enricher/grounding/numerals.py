@@ -23,27 +23,33 @@ _SPANISH = (
 _ITALIAN = "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
 _DUTCH = "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien"
 _PORTUGUESE = "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze"
+_ARABIC = "صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة"
+_ARABIC_WITH_FEMININE = "صفر واحدة اثنتان ثلاث أربع خمس ست سبع ثماني تسع عشر"
+_HINDI = "शून्य एक दो तीन चार पांच छह सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह"
 _TENS = {
-    20: "twenty zwanzig vingt veinte venti twintig vinte",
-    30: "thirty dreißig dreissig trente treinta trenta dertig trinta",
-    40: "forty fourty vierzig quarante cuarenta quaranta veertig quarenta",
-    50: "fifty fünfzig cinquante cincuenta cinquanta vijftig cinquenta",
-    60: "sixty sechzig soixante sesenta sessanta zestig sessenta",
-    70: "seventy siebzig setenta settanta zeventig septante",
-    80: "eighty achtzig ochenta ottanta tachtig oitenta huitante",
-    90: "ninety neunzig noventa novanta negentig nonante",
+    20: "twenty zwanzig vingt veinte venti twintig vinte عشرون बीस",
+    30: "thirty dreißig dreissig trente treinta trenta dertig trinta ثلاثون तीस",
+    40: "forty fourty vierzig quarante cuarenta quaranta veertig quarenta أربعون चालीस",
+    50: "fifty fünfzig cinquante cincuenta cinquanta vijftig cinquenta خمسون पचास",
+    60: "sixty sechzig soixante sesenta sessanta zestig sessenta ستون साठ",
+    70: "seventy siebzig setenta settanta zeventig septante سبعون सत्तर",
+    80: "eighty achtzig ochenta ottanta tachtig oitenta huitante ثمانون अस्सी",
+    90: "ninety neunzig noventa novanta negentig nonante تسعون नब्बे",
 }
 _SCALES = {
-    100: "hundred hundert cent cents cien ciento cento honderd cem",
-    1000: "thousand tausend mille mil mila duizend tsd k",
-    10**5: "lakh lakhs",
-    10**6: "million millions millionen mio millón millones milione milioni miljoen milhão milhões mn mln",
-    10**7: "crore crores",
-    10**9: "billion billions milliarde milliarden mrd milliard milliards miliardo miliardi miljard bn bln",
+    100: "hundred hundert cent cents cien ciento cento honderd cem مئة مائة सौ",
+    1000: "thousand tausend mille mil mila duizend tsd k ألف آلاف हजार हज़ार",
+    10**5: "lakh lakhs लाख",
+    10**6: "million millions millionen mio millón millones milione milioni miljoen milhão milhões mn mln مليون ملايين",
+    10**7: "crore crores करोड़",
+    10**9: "billion billions milliarde milliarden mrd milliard milliards miliardo miliardi miljard bn bln مليار",
     10**12: "trillion trillions billionen tn",
 }
 # Words that are numbers only beside other numbers or a unit: articles, pronouns, other parts of speech.
-_AMBIGUOUS = word_set("one a an ein un une uno um een sei once mil cent cents k elf dix mn tn due nove")
+_AMBIGUOUS = word_set(
+    "one a an ein un une dun dune uno um uma een sei once mil cent cents k elf dix mn tn due nove otto null nul"
+) | {fold(word) for word in ("واحد", "واحدة", "एक", "दो")}
+BEHIND_UNITS = frozenset((fold("واحد"), fold("واحدة")))  # "one" in Arabic, which follows what it counts
 _CJK_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2, "二": 2}
 _CJK_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 CJK_NUMERAL = "[" + "".join(_CJK_DIGITS) + "".join(_CJK_SCALES) + "]"
@@ -53,14 +59,34 @@ _LARGE = 10_000
 
 def _small() -> dict[str, int]:
     table: dict[str, int] = {}
-    for row in (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH, _PORTUGUESE):
+    for row in (
+        _ENGLISH,
+        _GERMAN,
+        _FRENCH,
+        _SPANISH,
+        _ITALIAN,
+        _DUTCH,
+        _PORTUGUESE,
+        _ARABIC,
+        _ARABIC_WITH_FEMININE,
+        _HINDI,
+    ):
         table.update({fold(word): value for value, word in enumerate(row.split())})
+    table.update({"uma": 1, "duas": 2, fold("पाँच"): 5, fold("छः"): 6})
+    table.update({"dun": 1, "dune": 1})  # "d'un mois"; words have lost their apostrophes
     table.update({"eine": 1, "einen": 1, "einem": 1, "einer": 1, "eins": 1, "une": 1, "dozen": 12, "dutzend": 12})
     table.update({fold(word): value for value, row in _TENS.items() for word in row.split()})
     return table
 
 
 _SMALL = _small()
+_BARE_SCALES = word_set("hundred thousand hundert tausend cien mille") | {
+    fold("مئة"),
+    fold("مائة"),
+    fold("ألف"),
+    fold("सौ"),
+}
+NUMBER_WORDS = frozenset(_SMALL) | _BARE_SCALES  # without one of these no number is written in words
 _SCALE_WORDS = {fold(word): value for value, row in _SCALES.items() for word in row.split()}
 _GERMAN_PARTS = {fold(word): value for value, word in enumerate(_GERMAN.split())}
 _GERMAN_TENS = {fold(word): value for value, row in _TENS.items() for word in row.split()[1:2]} | {"dreissig": 30}
@@ -129,6 +155,21 @@ def read_cjk(numeral: str) -> float:
     return float(total + section + digit)
 
 
+_GROUP = re.compile(r"(\d[\d,]*(?:\.\d+)?)([十百千万萬億亿]{0,2})")
+MIXED_NUMERAL = re.compile(r"\d[\d,]*(?:\.\d+)?[百千万萬億亿]{1,2}(?:\d+[百千万萬億亿]{0,2})+")
+
+
+def read_mixed(numeral: str) -> float:
+    """Return the value of digits with several signs between them: 1億2千万, 3万5千, 2万5000."""
+    total = 0.0
+    for digits, scales in _GROUP.findall(numeral):
+        value = float(digits.replace(",", ""))
+        for scale in scales:
+            value *= _CJK_SCALES[scale]
+        total += value
+    return total
+
+
 def word_value(word: str) -> int | None:
     """Return the value of one folded number word, German compounds included, or None."""
     value = _SMALL.get(word)
@@ -167,7 +208,7 @@ def find_numerals(text: str, tokens: Sequence[Token]) -> list[Numeral]:
 def _is_bare_scale(tokens: Sequence[Token], at: int) -> bool:
     """Tell whether a scale word counts by itself: "a hundred", "thousand euros"; not "thousands of"."""
     word = tokens[at].word
-    return word in ("hundred", "thousand", "hundert", "tausend", "cien", "mille") and word in _SCALE_WORDS
+    return word in _BARE_SCALES
 
 
 def _read_run(text: str, tokens: Sequence[Token], first: int) -> Numeral:

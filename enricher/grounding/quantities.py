@@ -8,11 +8,21 @@ from dataclasses import replace
 from enricher.grounding.bounds import Bound, bound_of_date
 from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, TIME_WORDS, Date, find_dates, find_times
 from enricher.grounding.fractions import FRACTION_WORDS, find_fractions
-from enricher.grounding.lexicon import word_set
-from enricher.grounding.measures import Quantity, read_value
-from enricher.grounding.numerals import CJK_NUMERAL, COMPOUND_ENDS, find_numerals, read_cjk, read_digits
+from enricher.grounding.measures import LABEL_DETAIL, Quantity, measured, read_value
+from enricher.grounding.numerals import (
+    BEHIND_UNITS,
+    CJK_NUMERAL,
+    COMPOUND_ENDS,
+    MIXED_NUMERAL,
+    NUMBER_WORDS,
+    Numeral,
+    find_numerals,
+    read_cjk,
+    read_digits,
+    read_mixed,
+)
 from enricher.grounding.tokens import Token
-from enricher.grounding.units import UNSPACED_UNITS
+from enricher.grounding.units import UNSPACED_UNITS, find_unit
 
 _DIGIT = re.compile(r"[\d½¼¾⅓⅔⅛]")
 _ASCII_DIGIT = re.compile("[0-9]")
@@ -24,6 +34,7 @@ _CODE_AFTER = re.compile(r"[-/]?[^\W\d_]*\d|\.\d")
 _JOINED_NUMBER = re.compile(r"[-–/]\d")
 _VERSION = re.compile(r"\d[.,]\d+[.,]\d{1,2}(?:[.,]|$)")
 _CJK_VALUE = re.compile(rf"({CJK_NUMERAL}+)(?=({'|'.join(UNSPACED_UNITS)}|人|个|名|歳|岁|次|回|%))")
+_DOTTED = re.compile(r"(\d{1,4})(?:\.\d{1,3})+(?![\d])")
 _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|and|und|et|y|e)\s*$", re.I)
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
@@ -31,16 +42,7 @@ _ORDINAL = re.compile(r"[0-9](?<![\w.].)[0-9]{0,2}(?:st|nd|rd|th)\b")
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
-_NUMBER_WORDS = word_set(
-    """zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one a dozen zwei drei
-    vier funf sechs sieben acht neun zehn elf zwolf zwanzig dreißig dreissig vierzig funfzig sechzig siebzig achtzig
-    neunzig hundert tausend ein eine einen einem einer deux trois quatre cinq sept huit neuf dix onze douze quinze
-    vingt trente quarante cinquante soixante un une dos tres cuatro cinco seis siete ocho nueve diez doce quince
-    veinte treinta cuarenta cincuenta uno una"""
-)
-
-_VALUE_WORDS = _NUMBER_WORDS | FRACTION_WORDS | MONTH_NAMES | QUARTER_WORDS | TIME_WORDS
+_VALUE_WORDS = NUMBER_WORDS | FRACTION_WORDS | MONTH_NAMES | QUARTER_WORDS | TIME_WORDS
 
 
 def find_quantities(
@@ -61,6 +63,9 @@ def find_quantities(
         _add(found, _times(text, names_time=names_time))
     _add(found, find_fractions(text, words, has_digit=has_digit))
     if first_digit is not None:
+        if not text.isascii():
+            mixed = MIXED_NUMERAL.finditer(text)
+            _add(found, [read_value(text, m.start(), m.end(), (read_mixed(m.group()),), 0.0) for m in mixed])
         _add(found, _ordinals(text))
         _add(found, _digits(text, max(0, first_digit.start() - 1), decimal_comma))
     _add(found, _worded(text, tokens, words))
@@ -124,6 +129,10 @@ def _digits(text: str, at: int, decimal_comma: bool | None) -> list[Quantity]:
             found.append(code)
             taken = code.end
             continue
+        if (label := _dotted_label(text, start, end)) is not None:
+            found.append(label)
+            taken = label.end
+            continue
         if _CODE_AFTER.match(text, end) and not _JOINED_NUMBER.match(text, end):
             continue  # part of a code or version
         if raw.count(".") > 1 and _VERSION.search(raw):
@@ -137,6 +146,19 @@ def _digits(text: str, at: int, decimal_comma: bool | None) -> list[Quantity]:
         values = tuple(-value for value in values) if negative else values
         found.append(read_value(text, start, end, values, 0.5 * 10 ** -_decimals(raw)))
     return found
+
+
+def _dotted_label(text: str, start: int, end: int) -> Quantity | None:
+    """Read "12.3" or "12.3.1" as the number of a clause where it is one: 12.10 is not 12.1 there, nor near 12.11."""
+    found = _DOTTED.match(text, start)
+    if not found or found.end() < end:
+        return None
+    label = read_value(text, start, start + len(found[1]), (float(found[1]),), 0.0)
+    if not label.dimension.startswith("label"):
+        return None
+    rest = LABEL_DETAIL.match(text, found.end())
+    end = rest.end() if rest else found.end()
+    return replace(label, end=end, text=text[start:end], detail=text[start + len(found[1]) : end])
 
 
 def _number_code(text: str, match: re.Match[str]) -> Quantity | None:
@@ -159,17 +181,26 @@ def _decimals(raw: str) -> int:
 
 
 def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list[Quantity]:
-    if words.isdisjoint(_NUMBER_WORDS) and not _has_compound(text, words):
+    if words.isdisjoint(NUMBER_WORDS) and not _has_compound(text, words):
         return []
     found = []
     for numeral in find_numerals(text, tokens):
         start, end = tokens[numeral.first].start, tokens[numeral.last - 1].end
         quantity = read_value(text, start, end, (numeral.value,), 0.0)
         if quantity.unit is None and numeral.value <= 1:
+            if numeral.first and (counted := _counted_after(text, tokens, numeral)):
+                found.append(counted)
             continue
         is_weak = numeral.is_ambiguous and quantity.unit is None
         found.append(replace(quantity, is_weak=True) if is_weak else quantity)
     return found
+
+
+def _counted_after(text: str, tokens: Sequence[Token], numeral: Numeral) -> Quantity | None:
+    """Read a number that stands behind its unit, as one does in Arabic."""
+    before, last = tokens[numeral.first - 1], tokens[numeral.last - 1]
+    unit = find_unit(before.word) if last.word in BEHIND_UNITS else None
+    return measured(text, before.start, last.end, (numeral.value,), unit) if unit else None
 
 
 def _has_compound(text: str, words: AbstractSet[str]) -> bool:

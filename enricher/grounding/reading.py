@@ -218,7 +218,9 @@ def _clauses(
         cuts += [m.start() for m in _DASH.finditer(text)]
     if quantities:
         cuts = [cut for cut in cuts if not any(q.start <= cut < q.end for q in quantities)]
-    cuts += [t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values]
+    cuts += [
+        t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values and text[t.start] not in "éè"
+    ]
     cuts.sort()
     starts = [t.start for t in tokens]
     at_token = at_value = 0

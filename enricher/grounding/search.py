@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 from enricher.grounding.instructions import addresses_the_judge
@@ -16,7 +16,7 @@ from enricher.grounding.reading import Reading, read
 from enricher.grounding.scope import is_heading
 from enricher.grounding.statements import is_name, statements
 from enricher.grounding.structure import Field, Structure, read_structure
-from enricher.grounding.tokens import fold
+from enricher.grounding.tokens import Token, fold
 from enricher.trace import Document, Item, Sentence
 
 
@@ -209,7 +209,7 @@ class Evidence:
         if pool is None:
             source = self.sources[place]
             pool = dict.fromkeys(source.heading.all_keys, _NEIGHBOUR_CREDIT) if source.heading else {}
-            if source.follows is not None:
+            if source.follows is not None and not _are_enumerated(self.sources[source.follows].reading, source.reading):
                 pool.update(dict.fromkeys(self.sources[source.follows].reading.all_keys, _NEIGHBOUR_CREDIT))
             if source.continues is not None:
                 pool.update(dict.fromkeys(self.sources[source.continues].reading.all_keys, 1.0))
@@ -240,6 +240,20 @@ class Evidence:
             for place in places:
                 scores[place] = scores.get(place, 0.0) + gain
         return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:_MOST_WANTED]  # of equal ones the first
+
+
+def _are_enumerated(before: Reading, here: Reading) -> bool:
+    """Tell whether two sentences are entries of one list, "Clause 12.3 ... Clause 12.4 ...", of which none goes on."""
+    left, right = before.tokens, here.tokens
+    if len(left) < 2 or len(right) < 2 or left[0].key != right[0].key:
+        return False
+    numbers = _numbers(left), _numbers(right)
+    return all(numbers) and numbers[0] != numbers[1]
+
+
+def _numbers(tokens: Sequence[Token]) -> list[str]:
+    """Return the numbers behind the first word."""
+    return [token.word for token in takewhile(lambda token: token.word[0].isdigit(), tokens[1:])]
 
 
 def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]], key: str) -> tuple[str, ...]:

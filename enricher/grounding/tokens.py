@@ -25,7 +25,13 @@ class Token(NamedTuple):
 
 FULL, LIGHT, NOTHING = 1.0, 0.3, 0.0
 _BIGRAM_WEIGHT = 0.5  # scripts without spaces are read as overlapping pairs of characters
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
+# Signs within a word that Python counts as no letters: vowels of Indian scripts, vowel signs of Arabic.
+SIGNS_IN_WORDS = (
+    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a4d"
+)
+SIGNS_IN_WORDS += "\u0a81-\u0a83\u0abc-\u0acd\u0b82\u0bbe-\u0bcd\u0c00-\u0c03\u0c3e-\u0c56\u064b-\u065f\u0670"
+_LETTERS = rf"(?:[^\W_][{SIGNS_IN_WORDS}]*)"
+_TOKEN = re.compile(rf"{_LETTERS}+(?:['’](?:[^\W\d_][{SIGNS_IN_WORDS}]*)+)*")
 # Scripts that write no spaces: Thai to Myanmar, Khmer, kana, Han (Hangul has spaces).
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _HIRAGANA_ONLY = re.compile("[\u3040-\u309f\u30fc]+$")
@@ -35,8 +41,10 @@ _MEMORY = 200_000  # words whose reading is remembered
 _SHORTEST_STEMMED = 3
 # English rules for every language: they are only asked to give the forms of one word the same key.
 _stem_word = snowballstemmer.stemmer("english").stemWord
+_stem_hindi = snowballstemmer.stemmer("hindi").stemWord
 _stem_arabic = snowballstemmer.stemmer("arabic").stemWord  # takes off article and clitics, levels the forms of alef
 _ARABIC = re.compile("[\u0621-\u064a]")
+_DEVANAGARI = re.compile("[\u0900-\u097f]")
 _ARABIC_SHAPES = str.maketrans("آأإٱىئؤ", "اااايوو", "\u0640")  # tatweel only stretches a word
 _IS_MARK = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")  # accents, Arabic vowel signs
 
@@ -69,8 +77,11 @@ def stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     if len(word) <= _SHORTEST_STEMMED:
         return word
+    stem_own = _stem_word
+    if not word.isascii():
+        stem_own = _stem_arabic if _ARABIC.match(word) else _stem_hindi if _DEVANAGARI.match(word) else _stem_word
     with _stemming:
-        return str(_stem_arabic(word) if _ARABIC.match(word) else _stem_word(word))
+        return str(stem_own(word))
 
 
 def _concepts() -> dict[str, str]:

@@ -181,6 +181,7 @@ async def test_a_rule_that_matches_nothing_is_said_loudly(user, phoenix, configu
 
 
 async def test_a_misspelt_project_is_named_with_the_closest_one_and_not_created(user, phoenix, configured):
+    """CU-08: a typo is no night without traces."""
     await phoenix.seed(answered(TRUE))
     wrong = phoenix.project[:-1] + "q" + phoenix.project[-1:]
     configured(projects=[wrong])

@@ -33,6 +33,8 @@ from enricher.prompts import load as load_prompt
 from enricher.prompts import verify as released_problems
 from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
+from enricher.reporting.gathering import full_report
+from enricher.reporting.nouns import FullReport
 from enricher.run import Done, Plan, Run, RunResult, handler_for
 from enricher.seams import Connector, Executor, Unwatched
 from enricher.settings import Policy, Settings, with_secrets, without_secrets
@@ -400,16 +402,17 @@ async def tell(settings: Settings, trace_id: str) -> Story:
         return await store.explain(trace_id if trace_id in found else found[0])
 
 
-async def past_report(settings: Settings, run_id: str | None) -> RunReport:
-    """Return the report of a run; the newest when none is named."""
+async def past_report(settings: Settings, run_id: str | None, job: str | None = None) -> FullReport:
+    """Return the report of a run; the newest, or the newest of a job, when none is named."""
     async with await Store.open(settings.store) as store:
-        found = await store.run(run_id) if run_id else next(iter(await store.runs(limit=1)), None)
-    if found is None:
+        found = await store.run(run_id) if run_id else next(iter(await store.runs(job, limit=1)), None)
         where = without_password(settings.store)
-        raise SetupError(f"there is no run {run_id} in {where}" if run_id else f"no run yet in {where}")
-    if found.report is None:
-        raise SetupError(f"run {found.id} is {found.state} and has no report yet")
-    return RunReport.model_validate(found.report)
+        if found is None:
+            missing = f"there is no run {run_id}" if run_id else f"no run of job {job} yet" if job else "no run yet"
+            raise SetupError(f"{missing} in {where}")
+        if found.report is None:
+            raise SetupError(f"run {found.id} is {found.state} and has no report yet")
+        return await full_report(store, RunReport.model_validate(found.report), settings.connections)
 
 
 def prompt_rows(settings: Settings) -> list[dict[str, str]]:

@@ -13,3 +13,8 @@ _UNSEEN = re.compile(
 def visible(text: str) -> str:
     """Return a text in which every invisible character is named, such as ⟦U+202E⟧; nothing else is changed."""
     return _UNSEEN.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
+
+
+def masked(text: str) -> str:
+    """Return a text of the same length in which every invisible character is a replacement mark."""
+    return _UNSEEN.sub("\ufffd", text)

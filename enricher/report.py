@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from enricher.printing import masked, visible
 from enricher.verdict import HalvesResult, Noun, Part, QuoteCheck, Segment, Standing, Verdict
 
 STYLES: Mapping[str, str] = {
@@ -27,7 +28,7 @@ STYLES: Mapping[str, str] = {
     "source_conflict": "bold red",
     "no_claims": "dim",
 }
-_SOUND = ("faithful", "pass", "consistent", "none", "no_claims", "win", "tie")
+SOUND = ("faithful", "pass", "consistent", "none", "no_claims", "win", "tie")
 _STANDING_STYLES = {
     Standing.SUPPORTED: "green",
     Standing.PARTIAL: "yellow",
@@ -168,11 +169,11 @@ class RunReport(Noun):
 
 def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
     """Render the report for a terminal: the numbers, then the worst traces."""
-    parts: list[RenderableType] = [_headline(report), _numbers(report)]
-    parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
-    parts += [Text(f"! {problem}", style="red") for problem in report.problems]
+    parts: list[RenderableType] = [_headline(report), numbers_table(report)]
+    parts += [Text(f"! {visible(warning)}", style="yellow") for warning in report.warnings]
+    parts += [Text(f"! {visible(problem)}", style="red") for problem in report.problems]
     parts += [
-        Text(f"!! {alert.sentence}{'' if alert.is_new else _since(alert)}", style="bold red") for alert in report.alerts
+        Text(f"!! {alert.sentence}{'' if alert.is_new else since(alert)}", style="bold red") for alert in report.alerts
     ]
     if report.findings:
         parts.append(_findings(report.findings[:traces]))
@@ -180,25 +181,25 @@ def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
             parts.append(Text(f"… and {len(report.findings) - traces} more: --json lists them", style="dim"))
     if report.disagreements:
         parts.append(Text("\nfindings that the second check does not share", style="bold"))
-        parts.append(_disagreements(report.disagreements[:traces]))
+        parts.append(disagreements_table(report.disagreements[:traces]))
     if report.agreement:
         parts.append(Text("\nagreement of the second check, the last 30 days", style="bold"))
-        parts.append(_agreement(report.agreement))
+        parts.append(agreement_table(report.agreement))
     return Group(*parts)
 
 
 def as_html(report: RunReport) -> str:
     """Render the report as one self-contained page."""
     environment = Environment(loader=PackageLoader("enricher", "templates"), autoescape=True)
-    return environment.get_template("report.html").render(report=report, numbers=list(_rows(report)))
+    return environment.get_template("brief.html").render(report=report, numbers=list(numbers(report)))
 
 
-def _since(alert: Alert) -> str:
+def since(alert: Alert) -> str:
     return f", since {alert.raised_at:%Y-%m-%d %H:%M} UTC" if alert.raised_at else ""
 
 
 def _headline(report: RunReport) -> Text:
-    flagged = sum(n for label, n in report.labels.items() if label not in _SOUND)
+    flagged = sum(n for label, n in report.labels.items() if label not in SOUND)
     total = sum(report.labels.values())
     text = Text(f"{report.job}: ", style="bold")
     if report.state == "dry_run":
@@ -209,7 +210,7 @@ def _headline(report: RunReport) -> Text:
     return text.append(f"{flagged} of {total} answers leave their context", style=style)
 
 
-def _rows(report: RunReport) -> Iterable[tuple[str, str]]:
+def numbers(report: RunReport) -> Iterable[tuple[str, str]]:
     for rule in report.rules:
         yield f"rule {rule.rule}", f"{rule.taken} of {rule.found} matching traces"
     yield "pulled", f"{report.pulled}" + (f", {report.deferred} still running" if report.deferred else "")
@@ -248,9 +249,9 @@ def _counted(counts: Mapping[str, int]) -> str:
     return f"{total} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})" if total else "0"
 
 
-def _numbers(report: RunReport) -> Table:
+def numbers_table(report: RunReport) -> Table:
     table = Table.grid(padding=(0, 2))
-    for name, value in _rows(report):
+    for name, value in numbers(report):
         table.add_row(Text(name, style="dim"), value)
     return table
 
@@ -265,16 +266,16 @@ def _findings(findings: Iterable[Finding]) -> Table:
     for finding in findings:
         label = finding.label or finding.status
         table.add_row(
-            Text(finding.trace_id[:12]),
+            Text(visible(finding.trace_id[:12])),
             "–" if finding.score is None else f"{finding.score:.2f}",
             Text(label, style=STYLES.get(label, "magenta")),
             Text("reported", style="cyan") if finding.reported else "",
-            Text(finding.summary),
+            Text(visible(finding.summary)),
         )
     return table
 
 
-def _disagreements(found: Iterable[Disagreement]) -> Table:
+def disagreements_table(found: Iterable[Disagreement]) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
     for name in ("trace", "judge", "certainty"):
         table.add_column(name, no_wrap=True)
@@ -283,16 +284,16 @@ def _disagreements(found: Iterable[Disagreement]) -> Table:
     for one in found:
         held = f"{one.second_standing}: “{one.evidence}”" if one.evidence else one.second_standing
         table.add_row(
-            Text(one.trace_id[:12]),
+            Text(visible(one.trace_id[:12])),
             f"{one.judge}: {one.standing}",
             Text(one.certainty, style="magenta"),
-            Text(one.statement),
-            Text(held, style="cyan"),
+            Text(visible(one.statement)),
+            Text(visible(held), style="cyan"),
         )
     return table
 
 
-def _agreement(rates: Iterable[AgreementRate]) -> Table:
+def agreement_table(rates: Iterable[AgreementRate]) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
     for name in ("day", "judge", "finding", "second check"):
         table.add_column(name, no_wrap=True)
@@ -305,7 +306,7 @@ def _agreement(rates: Iterable[AgreementRate]) -> Table:
 
 def diff_view(verdict: Verdict, question: str | None, answer: str) -> RenderableType:
     """Render one verdict: the answer in colour, then each finding with the passage it was compared with."""
-    parts: list[RenderableType] = [Text(f"Question  {question or '–'}", style="bold")]
+    parts: list[RenderableType] = [Text(f"Question  {visible(question or '–')}", style="bold")]
     result = verdict.result
     if result is None:
         parts.append(Text(f"{verdict.status}: {verdict.failure or 'no verdict'}", style="magenta"))
@@ -313,17 +314,17 @@ def diff_view(verdict: Verdict, question: str | None, answer: str) -> Renderable
     parts.append(_coloured(answer, result.parts))
     parts += [_finding(part) for part in result.parts if part.is_finding]
     if isinstance(result, HalvesResult):
-        parts += [Text(f"  {name}: {axis.word}. {axis.reason}") for name, axis in result.axes.items()]
+        parts += [Text(f"  {name}: {axis.word}. {visible(axis.reason)}") for name, axis in result.axes.items()]
     if verdict.score is not None:
-        parts.append(Text(f"score {verdict.score:.2f}. {result.summary}", style="dim"))
+        parts.append(Text(f"score {verdict.score:.2f}. {visible(result.summary)}", style="dim"))
     else:
-        parts.append(Text(f"{result.label}. {result.summary}", style="dim"))
+        parts.append(Text(f"{result.label}. {visible(result.summary)}", style="dim"))
     return Group(*parts)
 
 
 def _coloured(answer: str, found: Iterable[Part]) -> Text:
     text = Text("Answer    ", style="bold")
-    body = Text(answer)
+    body = Text(masked(answer))  # of the same length: parts are found by their offsets
     for part in found:
         start, end = getattr(part, "start", None), getattr(part, "end", None)
         if start is not None and end is not None:
@@ -337,19 +338,22 @@ def _finding(part: Part) -> Text:
         text = Text("  left out     ", style=style)
     else:
         word = part.issue_type.lower() if isinstance(part, Segment) else str(part.standing).replace("_", " ")
-        text = Text(f"  {word:<12} “{part.statement}”", style=style)
+        text = Text(f"  {word:<12} “{visible(part.statement)}”", style=style)
     if part.certainty is not None:
         text.append(f"  {part.certainty} by the second check", style="magenta")
-    text.append(f"\n               {part.explanation}" if part.explanation else "")
+    text.append(f"\n               {visible(part.explanation)}" if part.explanation else "")
     for opinion in part.opinions:
         said = "agrees" if opinion.agrees else f"says {opinion.standing}"
         text.append(f"\n               {opinion.by} {said}", style="magenta")
         if not opinion.agrees and opinion.evidence:
-            text.append(f": {opinion.evidence[0].document_id} “{opinion.evidence[0].text}”", style="cyan")
+            text.append(
+                f": {visible(opinion.evidence[0].document_id or '')} “{visible(opinion.evidence[0].text)}”",
+                style="cyan",
+            )
     for quote in part.evidence:
         mark = "✓" if quote.check is QuoteCheck.VERIFIED else f"not verified: {quote.reason or quote.check}"
-        text.append(f"\n               {quote.document_id} {mark} ", style="dim")
-        text.append(f"“{quote.text}”", style="cyan")
+        text.append(f"\n               {visible(quote.document_id or '')} {mark} ", style="dim")
+        text.append(f"“{visible(quote.text)}”", style="cyan")
     return text
 
 

@@ -64,11 +64,11 @@ def bucket_of(score: float) -> int:
 
 
 def worst_standing(verdict: Verdict) -> str | None:
-    """Name the most dangerous finding that no second check refuted; a half that failed counts as unsupported."""
+    """Name the most dangerous finding that no second check refuted; a half that failed counts as partial."""
     if verdict.result is None or not verdict.status.is_verdict:
         return None
     if isinstance(verdict.result, HalvesResult):
-        return None if verdict.result.label == "none" else str(Standing.UNSUPPORTED)
+        return None if verdict.result.label == "none" else str(Standing.PARTIAL)
     held = (finding for finding in verdict.result.findings if finding.certainty is not Certainty.REFUTED)
     worst = next(held, None)
     return None if worst is None else str(worst.standing)

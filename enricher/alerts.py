@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from enricher.rates import stability_by_chance, stability_index
 from enricher.report import Alert, RunReport
 from enricher.settings import Alerts, Webhook
 from enricher.store import Store
@@ -21,6 +22,10 @@ _SENTENCES = {
     "contradicted": "{value:.1%} of {of} answers contradict a document (threshold {threshold:.1%})",
     "failed": "{value:.1%} of {of} judgements failed (threshold {threshold:.1%})",
     "rejected": "{value:.1%} of {of} traces could not be judged (threshold {threshold:.1%})",
+    "refused": "the model refused {value:.1%} of {of} judgements (threshold {threshold:.1%})",
+    "disputed": "the second check does not share {value:.1%} of {of} findings (threshold {threshold:.1%})",
+    "shift": "the scores of {of} answers are spread otherwise than before: stability index {value:.2f} (threshold "
+    "{threshold:.2f}); enricher drift shows where",
     "drift": "the mean score of {of} answers moved by {value:.3f} against the runs before (threshold {threshold:.3f})",
 }
 
@@ -82,6 +87,9 @@ def _rates(
         "contradicted": (_share(answers["contradicted"], answers["judged"]), answers["judged"]),
         "failed": (_share(failed, judged), judged),
         "rejected": (_share(rejected, looked_at), looked_at),
+        "refused": (_share(sum(count for status, count in statuses if status == Status.JUDGE_REFUSED), judged), judged),
+        "disputed": _disputed(window),
+        "shift": _shift(window, before),
         "drift": _drift(window, before),
     }
 
@@ -96,15 +104,51 @@ def _share(part: int, whole: int) -> float | None:
 
 def _drift(window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> tuple[float | None, int]:
     """Compare mean scores, judge by judge, with the runs before of the very same judge versions; return the largest."""
-    versions = {version for one in window for version in one["versions"]}
-    # A new prompt or model is no drift of the application; scores of two versions can't be compared.
-    comparable = [one for one in before if set(one["versions"]) & versions == set(one["versions"]) and one["scores"]]
+    runs = [one for one in comparable(window, before) if one["scores"]]
     moves = []
-    for judge in {judge for one in window for judge in one["scores"]}:
-        now, then = _mean(window, judge), _mean(comparable, judge)
+    for judge in _scoring(window):
+        now, then = _mean(window, judge), _mean(runs, judge)
         if now is not None and then is not None:
             moves.append((now[0] - then[0], min(now[1], then[1])))
-    return max(moves, key=lambda move: abs(move[0])) if moves and len(comparable) > 1 else (None, 0)
+    return max(moves, key=lambda move: abs(move[0])) if moves and len(runs) > 1 else (None, 0)
+
+
+def _shift(window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> tuple[float | None, int]:
+    """Return the largest stability index of a judge's scores that chance does not explain; 0 where it explains all."""
+    runs = [one for one in comparable(window, before) if one["scores"]]
+    moves = []
+    for judge in _scoring(window):
+        now, then = _histogram(window, judge), _histogram(runs, judge)
+        if sum(now) and sum(then):
+            index = stability_index(now, then)
+            is_real = index > stability_by_chance(now, then)
+            moves.append((index if is_real else 0.0, int(min(sum(now), sum(then)))))
+    return max(moves) if moves and len(runs) > 1 else (None, 0)
+
+
+def comparable(window: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the figures of those runs before whose judge versions are all among those of the window.
+
+    A new prompt or model is no drift of the application; scores of two versions can't be compared.
+    """
+    versions = {version for one in window for version in one["versions"]}
+    return [one for one in before if set(one["versions"]) <= versions]
+
+
+def _disputed(window: Sequence[Mapping[str, Any]]) -> tuple[float | None, int]:
+    opinions = [one.get("second_check", {}) for one in window]
+    against = sum(each.get("disagrees", 0) for each in opinions)
+    total = against + sum(each.get("agrees", 0) for each in opinions)
+    return _share(against, total), total
+
+
+def _scoring(window: Sequence[Mapping[str, Any]]) -> list[str]:
+    return sorted({judge for one in window for judge in one["scores"]})
+
+
+def _histogram(figures: Sequence[Mapping[str, Any]], judge: str) -> list[float]:
+    rows = [one["scores"][judge][:-1] for one in figures if judge in one["scores"]]
+    return [sum(counts) for counts in zip(*rows, strict=True)]
 
 
 def _mean(figures: Sequence[Mapping[str, Any]], judge: str) -> tuple[float, int] | None:

@@ -30,6 +30,7 @@ from enricher.commands.console import (
     print_json,
 )
 from enricher.commands.doctor import doctor
+from enricher.commands.drift import drift
 from enricher.commands.export import group as export_group
 from enricher.commands.privacy import forget, purge
 from enricher.commands.prompts import group as prompts_group
@@ -224,6 +225,7 @@ cli.command()(schedule)
 cli.command()(compare)
 cli.command()(calibrate)
 cli.command()(regress)
+cli.command()(drift)
 cli.command()(init)
 cli.command()(schema)
 cli.command()(forget)

@@ -13,6 +13,7 @@ from enricher.errors import SetupError
 from enricher.executors.local import LocalExecutor
 from enricher.measure.baseline import newest, read_accepted, write_accepted
 from enricher.measure.calibration import SettingFigures, measure
+from enricher.measure.drift import DriftReport, drift_of, labelled_drift
 from enricher.measure.gathering import Sources, gather
 from enricher.measure.golden import GoldenSet, read_golden
 from enricher.measure.outcome import Regression
@@ -26,6 +27,7 @@ from enricher.progress import Reporter
 from enricher.settings import Job, JudgeChoice, Regress, Settings
 from enricher.store import Store
 from enricher.store.calibrations import CalibrationBook
+from enricher.store.nights import Wanted, nights
 from enricher.trust import Calibration
 from enricher.verdict import Usage
 from enricher.wiring import Wiring, wire_records
@@ -139,6 +141,42 @@ async def regress(settings: Settings, request: RegressRequest, progress: Reporte
         write_accepted(path, [*entries, *new])
         outcome = outcome.model_copy(update={"is_accepted": True})
     return outcome
+
+
+async def drift(
+    settings: Settings, jobs: Sequence[str], *, window: int | None = None, runs: int | None = None
+) -> DriftReport:
+    """Compare the newest runs of jobs with those before, and the agreement with people week by week; asks no platform.
+
+    Raises:
+        SetupError: there is no such job.
+    """
+    for name in jobs:
+        if name not in settings.jobs:
+            raise SetupError(f"there is no job '{name}'; the config has {', '.join(settings.jobs)}")
+    alerts = settings.alerts
+    now, before = window or alerts.window, runs or alerts.drift_runs
+    async with await Store.open(settings.store) as store:
+        found = []
+        for name in jobs or settings.jobs:
+            # Runs in which nothing was judged say nothing; there may be many of them.
+            some = await nights(store, Wanted(job=name, runs=4 * (now + before)))
+            counted = await store.finished_runs(name, limit=4 * (now + before))
+            found.append(
+                drift_of(
+                    name,
+                    some,
+                    counted,
+                    window=now,
+                    before=before,
+                    min_items=alerts.min_items,
+                    stability=settings.drift.stability,
+                )
+            )
+        labelled, _ = await gather(store, Sources(since=store.clock() - settings.calibrate.look_back))
+    figures = measure(labelled, min_labels=settings.calibrate.min_labels, min_recall=settings.calibrate.min_recall)
+    weeks = [labelled_drift(one.name, one.weeks) for one in figures if one.weeks]
+    return DriftReport(jobs=tuple(found), labelled=tuple(weeks))
 
 
 def golden_path(settings: Settings, given: Path | None) -> Path:

@@ -51,10 +51,9 @@ def stability_index(now: Sequence[float], before: Sequence[float]) -> float:
 
     By custom 0.1 is a small and 0.2 a large shift.
     """
-    total_now, total_before = sum(now) + _HALF * len(now), sum(before) + _HALF * len(before)
-    shares = [
-        ((a + _HALF) / total_now, (b + _HALF) / total_before) for a, b in zip(now, before, strict=True)
-    ]  # fmt: skip
+    used = [(a, b) for a, b in zip(now, before, strict=True) if a + b]
+    total_now, total_before = sum(now) + _HALF * len(used), sum(before) + _HALF * len(used)
+    shares = [((a + _HALF) / total_now, (b + _HALF) / total_before) for a, b in used]
     return sum((a - b) * log(a / b) for a, b in shares)
 
 

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -30,14 +31,15 @@ def _no_pauses(monkeypatch):
 
 def _figures(
     count: int = 100, *, unsupported: int = 0, contradicted: int = 0, failed: int = 0, rejected: int = 0,
-    score: float = 1.0, version: str = "diff/v1",
+    refused: int = 0, disputed: int = 0, score: float = 1.0, version: str = "diff/v1",
 ) -> dict:  # fmt: skip
     buckets = [0.0] * len(BUCKETS)
     buckets[next(i for i, bound in enumerate(BUCKETS) if score <= bound)] = count
     return {
         "items": count + failed,
         "answers": {"judged": count, "unsupported": unsupported, "contradicted": contradicted},
-        "judged": {"diff": {"OK": count, "JUDGE_TRUNCATED": failed}},
+        "judged": {"diff": {"OK": count, "JUDGE_TRUNCATED": failed, "JUDGE_REFUSED": refused}},
+        "second_check": {"agrees": 100 - disputed, "disagrees": disputed},
         "rejected": {"no_context": rejected} if rejected else {},
         "scores": {"diff": [*buckets, score * count]},
         "versions": [version],
@@ -63,6 +65,8 @@ def _run(number: int = 0, **figures) -> FinishedRun:
         ("contradicted", {"contradicted": 20}, 0.2),
         ("failed", {"failed": 25}, 0.2),
         ("rejected", {"rejected": 25}, 0.2),
+        ("refused", {"refused": 25}, 0.2),
+        ("disputed", {"disputed": 20}, 0.2),
     ],
 )
 def test_a_rate_above_its_threshold_is_a_breach_and_one_at_it_is_none(rule, figures, value):
@@ -72,6 +76,23 @@ def test_a_rate_above_its_threshold_is_a_breach_and_one_at_it_is_none(rule, figu
     assert alert.is_breached
     (alert,) = alerts.measure([_run(**figures)], Alerts.model_validate({rule: 0.2}))
     assert not alert.is_breached
+
+
+def test_scores_that_spread_otherwise_are_a_shift_unless_chance_explains_it():
+    section = Alerts(shift=0.2)
+    before = [_run(number, score=0.95) for number in (1, 2)]
+    (alert,) = alerts.measure([_run(0, score=0.05), *before], section)
+    assert alert.is_breached
+    assert "stability index" in alert.sentence
+    (alert,) = alerts.measure([_run(0, score=0.95), *before], section)
+    assert alert.value == 0.0
+    small = [_run(number, count=21, score=0.95) for number in (1, 2)]
+    mixed = _figures(21, score=0.95)
+    mixed["scores"]["diff"][0], mixed["scores"]["diff"][9] = 2, 19
+    few = replace(_run(0), counters=mixed)
+    assert alerts.measure([few, *small], section)[0].value == 0.0
+    other = [_run(number, score=0.95, version="diff/v0") for number in (1, 2)]
+    assert alerts.measure([_run(0, score=0.05), *other], section) == []
 
 
 def test_without_thresholds_nothing_is_measured():

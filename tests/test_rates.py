@@ -31,6 +31,11 @@ def test_the_stability_index_is_the_sum_over_the_buckets():
     assert by_hand == pytest.approx(0.1659, abs=1e-4)
 
 
+def test_buckets_that_neither_side_uses_do_not_count():
+    assert stability_index([0, 100, 0], [0, 300, 0]) == 0.0
+    assert stability_index([30, 0, 70], [50, 0, 50]) == stability_index([30, 70], [50, 50])
+
+
 def test_small_samples_need_a_larger_index():
     # chi-square with one degree of freedom, 95 %: 3.841
     assert stability_by_chance([5, 5], [5, 5]) == pytest.approx(3.841 * 0.2)

@@ -75,6 +75,9 @@ class Alerts(Section):
     contradicted: Share | None = None
     failed: Share | None = None
     rejected: Share | None = None
+    refused: Share | None = None
+    disputed: Share | None = None
+    shift: float | None = Field(default=None, gt=0)  # population stability index
     drift: Share | None = None
     drift_runs: int = Field(default=14, ge=2, le=1000)
     webhooks: tuple[Webhook, ...] = ()

@@ -62,8 +62,15 @@ def record(connection: Connection, outcomes: Sequence[Outcome], owner: str, now:
         "confirmed_at": func.coalesce(bindparam("confirmed", type_=Utc), outbox.c.confirmed_at),
         "remote_id": func.coalesce(bindparam("remote", type_=Words), outbox.c.remote_id),
     }
-    connection.execute(statement.values(kept_if_null), rows)
-    release(connection, [row["its_key"] for row in rows], owner)
+    is_own = outbox.c.claimed_by == bindparam("its_owner", type_=Words)
+    released = {
+        column.name: case((is_own, None), else_=column) for column in (outbox.c.claimed_by, outbox.c.claimed_until)
+    }
+    done = connection.execute(
+        statement.values({**kept_if_null, **released}), [{**row, "its_owner": owner} for row in rows]
+    )
+    if done.rowcount != len(rows):  # the claims on what was replaced or confirmed meanwhile are left
+        release(connection, [row["its_key"] for row in rows], owner)
 
 
 def release(connection: Connection, keys: Sequence[str], owner: str) -> None:

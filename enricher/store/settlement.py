@@ -37,7 +37,7 @@ from enricher.store.schema import (
 )
 from enricher.store.upsert import insert_into
 from enricher.trace import Item
-from enricher.verdict import Annotation, DeliveryState, Verdict
+from enricher.verdict import Annotation, Verdict
 
 ITEM: TypeAdapter[Item] = TypeAdapter(Item)
 Row = dict[str, Any]
@@ -242,7 +242,7 @@ def _outbox_row(entry: _Entry, annotation: Annotation) -> Row:
 
 
 def annotation_rows(annotations: Sequence[Annotation], *, evaluation_id: str, run_id: str, now: datetime) -> list[Row]:
-    """Return the rows of the outbox for write-backs that have not been sent."""
+    """Return the rows of the outbox for write-backs that have not been sent; the table fills in the rest."""
     return [
         {
             "key": annotation.key,
@@ -251,18 +251,15 @@ def annotation_rows(annotations: Sequence[Annotation], *, evaluation_id: str, ru
             "connection": annotation.connection,
             "trace_id": annotation.trace_id,
             "annotation": _json(annotation),
-            "revision": 0,
-            "state": DeliveryState.PENDING.value,
-            "reason": "",
-            "attempts": 0,
-            "checks": 0,
             "next_attempt_at": now,
             "created_at": now,
-            "sent_at": None,
-            "confirmed_at": None,
         }
         for annotation in annotations
     ]
+
+
+# A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
+_STAYS = ("key", "revision", "claimed_by", "claimed_until", "remote_id")
 
 
 def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:
@@ -323,8 +320,7 @@ def write_over(connection: Connection, rows: Sequence[Row]) -> None:
     if not rows:
         return
     statement = insert_into(connection, outbox)
-    # A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
-    replaced: dict[str, Any] = {name: statement.excluded[name] for name in rows[0] if name not in ("key", "revision")}
+    replaced: dict[str, Any] = {c.name: statement.excluded[c.name] for c in outbox.c if c.name not in _STAYS}
     statement = statement.on_conflict_do_update(
         index_elements=[outbox.c.key],
         set_={**replaced, "revision": outbox.c.revision + 1},

@@ -1,5 +1,7 @@
 """`INSERT ... ON CONFLICT` in the dialect of the connection."""
 
+from functools import lru_cache
+
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -9,6 +11,11 @@ Upsert = sqlite.Insert
 
 def insert_into(connection: Connection, table: Table) -> Upsert:
     """Begin an insert that can say what happens on a conflict."""
-    if connection.dialect.name == "postgresql":
+    return _insert(connection.dialect.name, table)
+
+
+@lru_cache  # with the columns of `excluded`, which cost more to put together than a group of rows to write
+def _insert(dialect: str, table: Table) -> Upsert:
+    if dialect == "postgresql":
         return postgresql.insert(table)  # type: ignore[return-value]
     return sqlite.insert(table)

@@ -9,7 +9,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from enricher.report import RunReport, as_html
+from enricher.report import RunReport
+from enricher.reporting.gathering import full_report
+from enricher.reporting.page import as_html
 from enricher.serve.charts import formatter
 from enricher.serve.site import Refused, is_fragment, render, site_of
 from enricher.serve.twins import address, wants_json
@@ -112,7 +114,9 @@ async def send_report(request: Request, run_id: str) -> Response:
     report = _report(run)
     if report is None:
         raise Refused(404, f"The run {run.id} has no report yet.")
-    return HTMLResponse(as_html(report), headers={"content-security-policy": _SEALED})
+    site = site_of(request)
+    page = as_html(await full_report(site.store, report, site.settings.connections))
+    return HTMLResponse(page, headers={"content-security-policy": _SEALED})
 
 
 async def _run(request: Request, run_id: str) -> RunRecord:

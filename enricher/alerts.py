@@ -23,7 +23,7 @@ _SENTENCES = {
     "failed": "{value:.1%} of {of} judgements failed (threshold {threshold:.1%})",
     "rejected": "{value:.1%} of {of} traces could not be judged (threshold {threshold:.1%})",
     "refused": "the model refused {value:.1%} of {of} judgements (threshold {threshold:.1%})",
-    "disputed": "the second check does not share {value:.1%} of {of} findings (threshold {threshold:.1%})",
+    "disputed": "the second check disagrees on {value:.1%} of {of} statements (threshold {threshold:.1%})",
     "shift": "the scores of {of} answers are spread otherwise than before: stability index {value:.2f} (threshold "
     "{threshold:.2f}); enricher drift shows where",
     "drift": "the mean score of {of} answers moved by {value:.3f} against the runs before (threshold {threshold:.3f})",

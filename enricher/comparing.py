@@ -21,6 +21,7 @@ from enricher.compare.tally import Comparison, metrics, tally
 from enricher.compare.writing import annotations_of, write_back
 from enricher.errors import SetupError
 from enricher.executors.local import LocalExecutor
+from enricher.measure.standing import confirmation
 from enricher.panel import pair_engine, pair_judge
 from enricher.privacy import guard, redaction_rules, rules_without_store
 from enricher.progress import Reporter
@@ -81,6 +82,7 @@ async def compare(settings: Settings, request: CompareRequest, progress: Reporte
                 judge=judge,
                 executor=LocalExecutor(concurrency=_at_once(settings, request.engine)),
                 min_confidence=settings.compare.min_confidence,
+                confirmation=await confirmation(settings, app.store),
                 book=PairBook(app.store),
                 redaction=redaction,
             )

@@ -3,20 +3,23 @@
 import hashlib
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from enricher.compare.matching import Matched
 from enricher.pipeline import input_hash
 from enricher.progress import Reporter
 from enricher.seams import Executor, PairJudge
+from enricher.steps.confirmation import Confirmation
 from enricher.steps.redaction import RedactionRules, redact_verdict
 from enricher.steps.segmentation import split_item
 from enricher.steps.verification import flag_injection
 from enricher.store.pairs import PairBook, PairRecord, pair_record_id
 from enricher.trace import Pair
+from enricher.trust import Setting
 from enricher.verdict import Certainty, PairwiseResult, Preference, Side, Status, Verdict
 
 POSITION_BIAS = "position_bias"
+UNCONFIRMED = "unconfirmed"  # the judge disagrees with people, or is not the calibrated one
 # What keeps a preference from being accepted without a person. Orders that disagree are a tie, which is accepted.
 _HELD_BY_FLAG = ("dimensions_inconsistent", "no_context", "flag_misplaced")
 
@@ -58,6 +61,7 @@ class Comparing:
     judge: PairJudge
     executor: Executor
     min_confidence: float
+    confirmation: Confirmation = field(default_factory=Confirmation)  # whether preferences count without a person
     book: PairBook | None = None  # None keeps nothing
     redaction: RedactionRules
 
@@ -86,7 +90,7 @@ class Comparing:
             key = pair_record_id(self.name, pair.id, self.judge.provenance.version, digest)
             known = await self.book.known(key)
             if known is not None and self.judge.is_enough(pair, known.verdict):
-                reasons = review_reasons(known.verdict, self.min_confidence)
+                reasons = self._reasons(known.verdict)
                 record = replace(known, review=reasons)
                 return Compared(
                     matched=matched, verdict=known.verdict, reasons=reasons, record=record, is_recalled=True
@@ -94,7 +98,7 @@ class Comparing:
         verdict = _suspected(await self.judge.judge_pair(pair), pair)
         both = replace(pair.a, answer=f"{pair.a.answer}\n{pair.b.answer}")
         verdict = redact_verdict(verdict, both, self.redaction)
-        reasons = review_reasons(verdict, self.min_confidence)
+        reasons = self._reasons(verdict)
         record = PairRecord(
             comparison=self.name,
             champion=self.champion,
@@ -106,6 +110,11 @@ class Comparing:
         )
         is_kept = self.book is not None and await self.book.keep(record)
         return Compared(matched=matched, verdict=verdict, reasons=reasons, record=record if is_kept else None)
+
+    def _reasons(self, verdict: Verdict) -> tuple[str, ...]:
+        reasons = review_reasons(verdict, self.min_confidence)
+        is_held = verdict.result is not None and self.confirmation.hold(Setting.of(verdict.provenance)) is not None
+        return (*reasons, UNCONFIRMED) if is_held else reasons
 
 
 def pair_hash(pair: Pair) -> str:

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,10 +14,12 @@ from enricher.executors.local import LocalExecutor
 from enricher.judges.local_pairwise import LocalPairJudge
 from enricher.progress import Silent
 from enricher.records import item_of
+from enricher.steps.confirmation import Confirmation
 from enricher.steps.redaction import NOTHING, RedactionRules
 from enricher.store import Store
 from enricher.store.pairs import PairBook
 from enricher.trace import Pair, RawTrace, Span, SpanId, TraceId
+from enricher.trust import Calibration, Setting
 from tests.compare.samples import item, ref
 
 TEXTS = ("The warranty lasts two years.",)
@@ -69,6 +73,16 @@ async def test_each_pair_is_judged_once_and_comes_back_in_its_place(book):
     # Another answer is another pair, whatever its id.
     changed = matched("p0", "The warranty lasts two years.", "The warranty lasts nine years.")
     assert not (await comparing(judge, book).run([changed], Silent()))[0].is_recalled
+
+
+async def test_no_preference_of_a_judge_that_disagrees_with_people_counts_without_one(book):
+    judge = LocalPairJudge()
+    pair = matched("p", "The warranty lasts two years.", "The warranty lasts nine years.")
+    low = Calibration(setting=Setting.of(judge.provenance), made_at=datetime.now(UTC), labels=60, agreement=0.6)
+    for level, reasons in ((0.5, ()), (0.8, ("unconfirmed",)), (0.5, ())):  # the last two are recalled
+        rule = Confirmation(calibrations=(low,), level=level)
+        (one,) = await replace(comparing(judge, book), confirmation=rule).run([pair], Silent())
+        assert (one.reasons, one.is_accepted) == (reasons, not reasons)
 
 
 async def test_an_answer_that_speaks_to_the_judge_is_flagged_on_its_side():

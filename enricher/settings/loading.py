@@ -1,5 +1,6 @@
 """Read YAML and environment into frozen settings; refuse unknown keys and report every problem together."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,10 @@ from enricher.settings.root import Settings
 from enricher.settings.secrets import damaged, secrets_in, unset, with_secrets
 from enricher.settings.source import read
 
+log = logging.getLogger("enricher.settings")
+
+_USUAL = "enricher.yaml"
+
 
 def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the config file (or the defaults when there is none) and the environment.
@@ -23,6 +28,8 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     Raises:
         SetupError: names every problem at once, with the line or the variable that it comes from.
     """
+    if path is None and environment is None and Path(_USUAL).is_file():
+        log.warning("%s lies here and does not count: name it with -c %s", _USUAL, _USUAL)
     environment = os.environ if environment is None else environment
     source = read(path, environment)
     problems = [*source.problems, *secrets_in(source.document)]

@@ -23,6 +23,13 @@ async def test_a_first_config_needs_no_answer_and_names_the_next_commands(user):
     assert [one["job"] for one in listed.json] == ["nightly"]
 
 
+async def test_a_config_that_lies_there_and_is_not_named_is_pointed_out(user):
+    await user.enricher("init", "--yes")
+    unnamed = await user.enricher("schedule", "--list")
+    assert "enricher.yaml lies here and does not count: name it with -c enricher.yaml" in unnamed.err
+    assert (await user.enricher("schedule", "--list", "-c", "enricher.yaml")).err == ""
+
+
 async def test_what_is_there_is_never_overwritten_unless_told(user):
     (user.folder / "enricher.yaml").write_text("engine: local\n")
     complaint = (await user.enricher("init", "--yes")).complaint

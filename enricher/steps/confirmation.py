@@ -44,7 +44,9 @@ class Confirmation:
 
     def hold(self, setting: Setting) -> Hold | None:
         """Say why findings under a setting are not confirmed without a person; None when they are."""
-        known = [one for one in self.calibrations if one.setting.judge == setting.judge]
+        # Another engine is another judge, which may be used beside this one.
+        mine = (setting.judge, setting.engine)
+        known = [one for one in self.calibrations if (one.setting.judge, one.setting.engine) == mine]
         if not known:
             detail = "it was never compared with people's labels (calibrate.required)"
             return Hold(judge=setting.judge, reason=HoldReason.NEVER, detail=detail) if self.is_required else None

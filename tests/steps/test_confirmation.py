@@ -69,6 +69,7 @@ def certainties(verdict):
         ((calibration(0.9, prompt_hash="p2 with examples"),), HoldReason.PROMPT, "diff@v2 with other additions"),
         ((calibration(0.9, snapshot="m-1-may"),), HoldReason.MODEL, "its model is m-1-june, calibrated was m-1-may"),
         ((calibration(0.9, judge="faithfulness"),), None, ""),
+        ((calibration(0.5, engine="local", prompt=None, prompt_hash=None),), None, ""),
         # The newest calibration of the very same setting counts, whatever was calibrated after it.
         ((calibration(0.9, snapshot="m-2"), calibration(0.9), calibration(0.5)), None, ""),
     ],

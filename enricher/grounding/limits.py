@@ -32,6 +32,7 @@ _END = re.compile(r"[,;.:)]|\b(?:but|aber|then)\b|$", re.I)
 _LEADING_END = re.compile(r"[,;]|\bthen\b|$", re.I)
 _EVERYONE = frozenset({"everyone", "everybody", "anyone", "anybody", "jeder", "alle"})
 _LEFT_OUT = 0.4  # a claim that holds less of a condition has dropped it
+_SAYS_THE_REST = 0.5  # of the words outside the condition
 _REACH = 24  # characters between "for" and the group it names
 
 
@@ -48,8 +49,8 @@ def dropped_condition(evidence: Reading, known: AbstractSet[str]) -> str | None:
         stop = end.start() if end else len(evidence.text)
         inside = [t for t in evidence.tokens if match.start() <= t.start < stop and t.weight]
         outside = {t.key for t in evidence.tokens if not match.start() <= t.start < stop and t.weight}
-        if not outside & known:
-            continue  # the claim is about the condition itself
+        if len(outside & known) < _SAYS_THE_REST * len(outside):
+            continue  # the claim is about the condition itself, or not about this sentence
         weights = weights_of(inside)
         total = sum(weights.values())
         if total >= FULL / 2 and sum(w for key, w in weights.items() if key in known) < _LEFT_OUT * total:

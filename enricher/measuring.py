@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from enricher import logs
 from enricher.app import App
@@ -24,7 +24,7 @@ from enricher.measure.standing import confirmation, holds
 from enricher.panel import Panel, pair_engine, pair_judge
 from enricher.privacy import guard, rules_without_store
 from enricher.progress import Reporter
-from enricher.settings import Job, JudgeChoice, Regress, Settings
+from enricher.settings import EngineName, Job, JudgeChoice, Regress, Settings
 from enricher.store import Store
 from enricher.store.calibrations import CalibrationBook
 from enricher.store.nights import Wanted, nights
@@ -228,8 +228,8 @@ async def _candidate(
     """Make the judge that is measured, and say how many items it takes at a time."""
     # A prompt or a model can only mean a model.
     engine = request.engine or ("openai" if request.prompt or request.model else None)
-    if engine not in (None, "local", "openai"):
-        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    if engine not in (None, *get_args(EngineName)):
+        raise SetupError(f"--engine: '{engine}' is not known; use one of {', '.join(get_args(EngineName))}")
     is_on_model = (pair_engine(settings, engine) if judge == "pairwise" else engine or settings.engine) == "openai"
     wiring = wire_records(settings, store) if is_on_model else Wiring()
     at_once = settings.concurrency if is_on_model else 1

@@ -16,7 +16,7 @@ def regress(
     prompt: Annotated[str | None, typer.Option(help="Candidate, such as diff@v3.")] = None,
     model: Annotated[str | None, typer.Option(help="Candidate, such as gpt-4o-2024-08-06.")] = None,
     judge: Annotated[str | None, typer.Option(help="Only this judge; all of the golden set when not given.")] = None,
-    engine: Annotated[str | None, typer.Option(help="local or openai; as configured when not given.")] = None,
+    engine: Annotated[str | None, typer.Option(help="As `engine` of the config, which counts when not given.")] = None,
     job: Annotated[str | None, typer.Option(help="Use the constraints, examples and risk level of this job.")] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Make the candidate the baseline, if the gate holds.")

@@ -127,7 +127,7 @@ async def test_what_is_wrong_is_said_in_one_sentence(user, model):
         (("--judge", "halves"), "golden.jsonl has no item for the judge 'halves'; it has some for diff"),
         (("--job", "weekly"), "there is no job 'weekly'"),
         (("--tolerance", "some"), "use none or interval"),
-        (("--engine", "magic"), "use local or openai"),
+        (("--engine", "magic"), "'magic' is not known; use one of local, openai"),
     ):
         assert sentence in (await user.enricher("regress", *arguments, *FLAGS)).complaint, arguments
     assert model.requests == []

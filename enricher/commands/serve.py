@@ -24,6 +24,8 @@ def serve(
         from enricher.serve.serving import serve as listen
         from enricher.serve.site import Site
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("enricher"):
+            raise
         raise SetupError(f"{error.name} is missing; run: pip install 'trace-enricher[serve]'") from error
 
     settings = load(config)

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from enricher.errors import EnricherError, SetupError
 from enricher.metrics import metrics_route
 from enricher.review.intake import intake_router
-from enricher.serve import comparisons, login, nights, queue, runs
+from enricher.serve import comparisons, login, nights, queue, runs, trace
 from enricher.serve.guard import Shield, admit, is_loopback, known_hosts
 from enricher.serve.health import health_routes
 from enricher.serve.showing import STATIC
@@ -22,7 +22,7 @@ from enricher.serve.site import Refused, Site, render
 from enricher.store.traffic import keepsake
 
 # In the order of the header. A module offers `router` and, if it stands in the header, `NAVIGATION`.
-PAGES: tuple[ModuleType, ...] = (queue, nights, runs, comparisons)
+PAGES: tuple[ModuleType, ...] = (queue, trace, nights, runs, comparisons)
 
 SESSION_COOKIE = "enricher_session"
 

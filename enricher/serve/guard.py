@@ -2,7 +2,7 @@
 
 import ipaddress
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
@@ -176,7 +176,7 @@ async def form_of(request: Request) -> Mapping[str, list[str]]:
     return form
 
 
-def first(form: Mapping[str, list[str]], name: str, default: str = "") -> str:
+def first(form: Mapping[str, Sequence[str]], name: str, default: str = "") -> str:
     """Return the first value of a field."""
     return next(iter(form.get(name, ())), default)
 

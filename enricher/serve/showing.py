@@ -1,6 +1,5 @@
 """Print what traces hold without believing any of it: escaped, with invisible characters made visible, and cut."""
 
-import re
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -10,20 +9,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from enricher.printing import visible as visible  # pages print by it
+
 _HERE = Path(__file__).resolve().parent
 STATIC = _HERE / "static"
-
-# What changes the look of other text without being seen: control characters but white space, marks of direction,
-# joiners that hide in words, tags, and what is no character at all.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
-    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
-
-def visible(text: str) -> str:
-    """Return a text in which every invisible character is named, such as ⟦U+202E⟧; nothing else is changed."""
-    return _UNSEEN.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
 
 
 def shown(value: Any) -> Any:
@@ -42,6 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"moment": moment, "words": words, "percent": percent, "count": thousands}
+    made.filters |= {"sign": sign, "glyph": glyph}
     made.globals["static"] = static
     return made
 
@@ -76,6 +66,32 @@ def ago(value: datetime, now: datetime) -> str:
 def words(code: object) -> str:
     """Print a code, such as score_below_threshold, as words."""
     return str(code).replace("_", " ").lower()
+
+
+# How a statement or a verdict stands: the sign that says so beside the word and the colour.
+_GLYPHS = {
+    "supported": "✓",
+    "partial": "◐",
+    "unsupported": "+",
+    "contradicted": "✗",
+    "source_conflict": "⇄",
+    "omitted": "…",
+}
+_SIGNS = {
+    *_GLYPHS,
+    *("faithful", "pass", "fail", "consistent", "no_claims", "failed"),
+    *("yes", "no", "none", "generation", "retrieval", "both"),
+}
+
+
+def sign(word: object) -> str:
+    """Return the class that shows how something stands; what has none of its own is a failure to judge."""
+    return str(word) if str(word) in _SIGNS else "failed"
+
+
+def glyph(standing: object) -> str:
+    """Return the sign of a standing."""
+    return _GLYPHS.get(str(standing), "?")
 
 
 def percent(share: float | None) -> str:

@@ -114,7 +114,7 @@ async def test_the_embedded_engine_has_a_golden_set_too_and_pairs_as_well(user):
     pair |= {"answer_a": "Refunds are paid within 30 days.", "answer_b": "Refunds are paid within 90 days."}
     (user.folder / "golden.jsonl").write_text(jsonl(*GOLDEN, pair))
     found = await user.enricher("regress", "--golden", "golden.jsonl", "--json")
-    assert found.code == 0, found.out
+    assert found.code == 0, found.err
     assert {judge["judge"]: judge["agreement"]["count"] for judge in found.json["judges"]} == {"diff": 3, "pairwise": 1}
     low = await user.enricher("regress", "--golden", "golden.jsonl", "--judge", "pairwise", "--min-agreement", "1")
     assert low.code == 0
@@ -131,4 +131,5 @@ async def test_what_is_wrong_is_said_in_one_sentence(user, model):
     ):
         assert sentence in (await user.enricher("regress", *arguments, *FLAGS)).complaint, arguments
     assert model.requests == []
-    assert "say where the golden set is" in (await user.enricher("regress")).complaint
+    (user.folder / "bare.yaml").write_text("store: sqlite:///store.db\n")
+    assert "say where the golden set is" in (await user.enricher("regress", "-c", "bare.yaml")).complaint

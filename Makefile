@@ -18,6 +18,9 @@ demo: $(STAMP)demo ## Start a Phoenix, send sample traces, enrich them, show the
 test: $(STAMP)dev ## Run the whole test suite
 	@$(BIN)/python -m pytest $(ARGS)
 
+chaos: $(STAMP)dev ## Play randomised faults and check what must hold (ARGS="--seed 1 --scenarios 200 --json")
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
 check: $(STAMP)dev ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -39,4 +42,4 @@ $(STAMP)%: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-.PHONY: help demo test check format bench
+.PHONY: help demo test chaos check format bench

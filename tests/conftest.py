@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from enricher.phoenix_server import PhoenixServer, start_phoenix
+from tests.acceptance.command import Starter
 from tests.servers.phoenix import PhoenixPlatform
 from tests.servers.postgres import Postgres
 
@@ -98,3 +99,11 @@ def postgres() -> Iterator[Postgres]:
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Starter]:
+    """Start commands without importing everything each time."""
+    starter = Starter()
+    yield starter
+    starter.close()

@@ -73,11 +73,11 @@ class Process:
 class Starter:
     """Starts commands one after the other by forking a process that has imported everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, **env: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.acceptance.starter"],
             cwd=ROOT,
-            env=environment(ROOT),
+            env=environment(ROOT, **env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,

@@ -4,14 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance.command import Starter, User
-
-
-@pytest.fixture(scope="session")
-def starter() -> Iterator[Starter]:
-    starter = Starter()
-    yield starter
-    starter.close()
+from tests.acceptance.command import User
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A real PostgreSQL of our own, on a socket in a folder of its own: started, stopped and killed as a test likes."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -57,9 +58,17 @@ class Postgres:
     def stop(self) -> None:
         """Stop at once: no transaction is finished, and the next start recovers, as after a crash."""
         if self._server is not None and self._server.poll() is None:
-            self._server.send_signal(signal.SIGCONT)
+            self.thaw()
             self._server.send_signal(signal.SIGQUIT)
             self._server.wait(_ENDS_WITHIN_S)
+
+    def freeze(self) -> None:
+        """Let it hang: its connections stay open, and nothing answers."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal_all(signal.SIGCONT)
 
     def close(self) -> None:
         """Stop and delete everything."""
@@ -83,6 +92,16 @@ class Postgres:
     def url(self, schema: str) -> str:
         """Return the store URL of a schema."""
         return f"postgresql://postgres@/postgres?host={self.folder}&options=-csearch_path%3D{schema}"
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        if self._server is None:
+            return
+        # Each of its processes leads a group of its own.
+        pid = self._server.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for process in (pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
 
     def _run(self, *command: str | Path) -> None:
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._account)

@@ -84,7 +84,7 @@ async def calibrate(settings: Settings, request: CalibrateRequest, progress: Rep
         kept=tuple(kept),
     )
     low = [
-        f"{one.name} agrees with people on {share(one.agreement)} labels; {wanted.min_agreement:.0%} are asked"
+        f"{one.name} agrees with people on {share(one.agreement)}; {wanted.min_agreement:.0%} are asked"
         for one in report.too_low
     ]
     return report.model_copy(update={"warnings": (*low, *(hold.sentence for hold in held))})

@@ -72,9 +72,13 @@ def bootstrapped(
     return found[int(_TAIL * len(found))], found[min(len(found) - 1, int((1 - _TAIL) * len(found)))]
 
 
-def confusion(pairings: Sequence[Pairing]) -> dict[str, dict[str, int]]:
-    """Count what the judge says for each label that people give; all labels are in both directions."""
-    labels = sorted({label for pairing in pairings for label in pairing})
+def confusion(pairings: Sequence[Pairing], order: Sequence[str] = ()) -> dict[str, dict[str, int]]:
+    """Count what the judge says for each label that people give; all labels in use are in both directions.
+
+    Those of `order` come first, as they stand there.
+    """
+    used = sorted({label for pairing in pairings for label in pairing})
+    labels = [*(label for label in order if label in used), *(label for label in used if label not in order)]
     counted = Counter(pairings)
     return {one: {other: counted[one, other] for other in labels} for one in labels}
 

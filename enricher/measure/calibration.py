@@ -18,13 +18,14 @@ from enricher.measure.agreement import (
     kappa,
     threshold,
 )
-from enricher.measure.labels import Judged, PersonsLabel, is_sound
+from enricher.measure.labels import Judged, PersonsLabel, allowed, is_sound
 from enricher.rates import Rate
 from enricher.trust import Setting
 from enricher.verdict import Noun, Side
 
 INTERVALS = (
-    "shares: 95 %, Wilson, as wide as if each trace counted once; kappa: 95 %, bootstrap of whole traces, 1000 draws"
+    "95 %; agreement: Wilson, as wide as if each trace counted once; kappa: bootstrap of whole traces, 1000 draws; "
+    "other shares: Wilson"
 )
 _SIDES: tuple[Side, Side] = ("A", "B")
 
@@ -151,7 +152,7 @@ def _figures(setting: Setting, rows: Sequence[Labelled], min_labels: int, min_re
         flawed_agreement=_rate(sides, independent=traces) if sides else None,
         flawed_kappa=kappa(sides),
         classes=classes(pairings),
-        confusion=confusion(pairings),
+        confusion=confusion(pairings, allowed(setting.judge)),
         weeks=_weeks(judged),
         people=_people(judged),
         threshold=threshold(scored, min_recall),

@@ -57,7 +57,7 @@ def headline(figures: SettingFigures) -> str:
     """Say in one line how a judge does."""
     if figures.missing:
         return f"{figures.name}: {_labels(figures.agreement.of)}, {figures.missing} more are needed before they count"
-    return f"{figures.name}: agrees with people on {share(figures.agreement)} labels"
+    return f"{figures.name}: agrees with people on {share(figures.agreement)}"
 
 
 def share(rate: Rate) -> str:

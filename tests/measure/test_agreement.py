@@ -56,6 +56,10 @@ def test_the_confusion_matrix_has_every_label_in_both_directions():
     }
 
 
+def test_the_labels_of_the_matrix_stand_in_the_order_that_people_know():
+    assert list(confusion([("b", "a"), ("c", "x")], ["c", "b", "unused"])) == ["c", "b", "a", "x"]
+
+
 def test_traces_are_drawn_and_not_items():
     pairings = table(20, 5, 10, 15)
     alone = {f"t{number}": [pairing] for number, pairing in enumerate(pairings)}

@@ -1,10 +1,9 @@
-"""The report of a run: numbers first, then findings; as text, JSON or a page."""
+"""What a run did, in numbers and findings, as it tells when it ends; `reporting` makes more of it."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
 from pydantic import Field
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -188,13 +187,8 @@ def as_text(report: RunReport, *, traces: int = 25) -> RenderableType:
     return Group(*parts)
 
 
-def as_html(report: RunReport) -> str:
-    """Render the report as one self-contained page."""
-    environment = Environment(loader=PackageLoader("enricher", "templates"), autoescape=True)
-    return environment.get_template("brief.html").render(report=report, numbers=list(numbers(report)))
-
-
 def since(alert: Alert) -> str:
+    """Say since when an alert holds."""
     return f", since {alert.raised_at:%Y-%m-%d %H:%M} UTC" if alert.raised_at else ""
 
 
@@ -211,6 +205,7 @@ def _headline(report: RunReport) -> Text:
 
 
 def numbers(report: RunReport) -> Iterable[tuple[str, str]]:
+    """Yield the figures of a run, each with its name."""
     for rule in report.rules:
         yield f"rule {rule.rule}", f"{rule.taken} of {rule.found} matching traces"
     yield "pulled", f"{report.pulled}" + (f", {report.deferred} still running" if report.deferred else "")
@@ -250,6 +245,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def numbers_table(report: RunReport) -> Table:
+    """Render the figures."""
     table = Table.grid(padding=(0, 2))
     for name, value in numbers(report):
         table.add_row(Text(name, style="dim"), value)
@@ -276,6 +272,7 @@ def _findings(findings: Iterable[Finding]) -> Table:
 
 
 def disagreements_table(found: Iterable[Disagreement]) -> Table:
+    """Render findings that a second check does not share."""
     table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
     for name in ("trace", "judge", "certainty"):
         table.add_column(name, no_wrap=True)
@@ -294,6 +291,7 @@ def disagreements_table(found: Iterable[Disagreement]) -> Table:
 
 
 def agreement_table(rates: Iterable[AgreementRate]) -> Table:
+    """Render how often second checks shared findings, day by day."""
     table = Table(box=None, padding=(0, 1), header_style="dim", show_edge=False)
     for name in ("day", "judge", "finding", "second check"):
         table.add_column(name, no_wrap=True)

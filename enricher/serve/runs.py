@@ -1,6 +1,6 @@
 """Runs: the list of them, the report of one, and how far one that is under way has come."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from enricher.report import RunReport
+from enricher.reporting.changes import shown
 from enricher.reporting.gathering import full_report
+from enricher.reporting.nouns import FullReport, Group, to_json
 from enricher.reporting.page import as_html
 from enricher.serve.charts import formatter
 from enricher.serve.site import Refused, is_fragment, render, site_of
@@ -31,6 +33,7 @@ NAVIGATION = ("Runs", "/runs")
 
 _PAGE = 30
 _REJECTIONS = 100
+_GROUPS = 5  # of each kind
 # The report for sending on is one file with its own style, and nothing in it may run or be fetched.
 _SEALED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; sandbox"
 
@@ -107,16 +110,44 @@ async def show_progress(request: Request, run_id: str) -> Response:
     return render(request, "run_progress.html", run=run, **_progress_values(run, progress, store.clock()))
 
 
+@router.get("/runs/{run_id}/causes")
+async def show_causes(request: Request, run_id: str) -> Response:
+    """Show what changed against the runs before, and what the findings have in common."""
+    run = await _run(request, run_id)
+    full = await _full(request, run)
+    if wants_json(request):
+        return JSONResponse(to_json(full))
+    template = "run_causes.html" if is_fragment(request) else "causes.html"
+    return render(request, template, run=run, full=full, figure=shown, groups=_groups(full))
+
+
 @router.get("/runs/{run_id}/report.html")
 async def send_report(request: Request, run_id: str) -> Response:
     """Give the report as one file that can be sent on."""
-    run = await _run(request, run_id)
-    report = _report(run)
+    page = as_html(await _full(request, await _run(request, run_id)))
+    return HTMLResponse(page, headers={"content-security-policy": _SEALED})
+
+
+async def _full(request: Request, run: RunRecord) -> FullReport:
+    report, site = _report(run), site_of(request)
     if report is None:
         raise Refused(404, f"The run {run.id} has no report yet.")
-    site = site_of(request)
-    page = as_html(await full_report(site.store, report, site.settings.connections))
-    return HTMLResponse(page, headers={"content-security-policy": _SEALED})
+    return await full_report(site.store, report, site.settings.connections)
+
+
+def _groups(full: FullReport) -> list[tuple[str, Sequence[Group]]]:
+    """Return what the findings can have in common, where something tells the answers apart."""
+    systemic = full.systemic
+    named = (
+        ("Documents", systemic.documents),
+        ("Question topics", systemic.topics),
+        ("Models", systemic.models),
+        ("Prompts", systemic.prompts),
+        ("Retrievers", systemic.retrievers),
+        ("Projects", systemic.projects),
+    )
+    told = [(name, groups) for name, groups in named if len(groups) > 1 or name == "Documents"]
+    return [(name, groups[:_GROUPS]) for name, groups in told if any(group.findings for group in groups)]
 
 
 async def _run(request: Request, run_id: str) -> RunRecord:

@@ -55,15 +55,21 @@ async def test_the_whole_way_from_a_run_to_its_report_and_the_story_of_a_trace(u
     (row,) = await ours(phoenix, bad)
     assert (row["name"], row["result"]["label"], row["result"]["score"]) == ("context_diff", "contradicted", 0.0)
 
-    assert (await user.enricher("report", "--config", "enricher.yaml", "--format", "json")).json == report
-    assert (await user.enricher("report", report["run_id"], "--config", "enricher.yaml", "--json")).json == report
+    full = (await user.enricher("report", "--config", "enricher.yaml", "--format", "json")).json
+    assert {name: full[name] for name in report} == report
+    (found,) = full["ranked"]
+    assert found["trace_id"] == root(bad).trace_id
+    assert found["link"].endswith(f"/redirects/spans/{root(bad).span_id}")
+    assert full["rejections"][0]["reason"] == "no_context"
+    assert full["user_reports"]["with_finding"] == 1
+    assert (await user.enricher("report", report["run_id"], "--config", "enricher.yaml", "--json")).json == full
     text = await user.enricher("report", "--config", "enricher.yaml")
     assert text.code == 0
     assert "1 of 2 answers leave their context" in text.out
     assert "\x1b" not in text.out
-    page = await user.enricher("report", "--config", "enricher.yaml", "--format", "html")
-    assert page.out.startswith("<!doctype html>")
-    assert root(bad).trace_id[:12] in page.out
+    page = await user.enricher("report", "--config", "enricher.yaml", "--format", "html", "--out", "report.html")
+    assert page.out == ""
+    assert root(bad).trace_id in (user.folder / "report.html").read_text()
     assert "there is no run nosuch" in (await user.enricher("report", "nosuch", "--config", "enricher.yaml")).complaint
     assert "text, json or html" in (await user.enricher("report", "--format", "pdf")).complaint
 

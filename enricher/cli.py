@@ -159,7 +159,7 @@ def judge(
         Path | None, typer.Option("--output", "-o", help="Write here instead of to the terminal.")
     ] = None,
     judge_name: Annotated[str, typer.Option("--judge", help="Which judge.")] = "diff",
-    engine: Annotated[str | None, typer.Option(help="local or openai; as configured when not given.")] = None,
+    engine: Annotated[str | None, typer.Option(help="local, openai or hub; as configured when not given.")] = None,
     config: ConfigFile = None,
 ) -> None:
     """Judge plain records, without any platform: one JSON line in, one out, in the same order."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from enricher.errors import SetupError
 from enricher.judges.chat import Chat, ChatOptions
 from enricher.judges.consistency import ModelConsistencyJudge
+from enricher.judges.detectors import Detector, HubOptions
 from enricher.judges.diff import ModelDiffJudge
 from enricher.judges.endpoint import Address
 from enricher.judges.faithfulness import ModelFaithfulnessJudge
 from enricher.judges.halves import ModelHalvesJudge
+from enricher.judges.hub import HubDiffJudge, HubFaithfulnessJudge, HubReader
 from enricher.judges.local import LocalDiffJudge
 from enricher.judges.local_consistency import LocalConsistencyJudge
 from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
@@ -28,7 +30,7 @@ from enricher.seams import Judge, PairJudge, SecondCheck
 from enricher.settings import Job, JudgeChoice, Settings
 from enricher.wiring import Wiring, prices_of
 
-# One line a judge: how it is made on a model, and how on the embedded engine.
+# One line a judge: how it is made on a model, on the embedded engine, and on a detector.
 _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
     "consistency": lambda chat, prompt, choice, salt: ModelConsistencyJudge(chat, prompt, salt=salt),
     "diff": lambda chat, prompt, choice, salt: ModelDiffJudge(chat, prompt, salt=salt),
@@ -43,6 +45,7 @@ _LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
     "faithfulness": lambda job, choice: LocalFaithfulnessJudge(focus=choice.focus, risk_level=job.risk_level),
     "halves": lambda job, choice: LocalHalvesJudge(),
 }
+_ON_HUB: dict[str, Callable[[HubReader], Judge]] = {"diff": HubDiffJudge, "faithfulness": HubFaithfulnessJudge}
 # When a judge runs if the config does not say.
 _USUALLY = {"consistency": ("two_documents",)}
 
@@ -97,8 +100,8 @@ def panel_for(settings: Settings, name: str, engine: str | None = None, wiring: 
     """
     if name not in _LOCAL:
         raise SetupError(f"--judge: '{name}' is not known; use one of {', '.join(_LOCAL)}")
-    if engine not in (None, "local", "openai"):
-        raise SetupError(f"--engine: '{engine}' is not known; use local or openai")
+    if engine not in (None, "local", "openai", "hub"):
+        raise SetupError(f"--engine: '{engine}' is not known; use local, openai or hub")
     choice = JudgeChoice.model_validate({"judge": name, "engine": engine, "when": "always"})
     return Panel.of(settings, Job(judges=(choice,)), wiring)
 
@@ -127,8 +130,8 @@ def pair_judge(
 
 
 def pair_engine(settings: Settings, engine: str | None = None) -> str:
-    """Return which engine compares pairs."""
-    return engine or settings.compare.engine or settings.engine
+    """Return which engine compares pairs; a detector can't."""
+    return engine or settings.compare.engine or ("openai" if settings.engine == "openai" else "local")
 
 
 class _Maker:
@@ -138,16 +141,28 @@ class _Maker:
         self._job = job
         self._salt = wiring.salt or secrets.token_bytes(16)
         self._chats: dict[str, Chat] = {}
+        self._reader: HubReader | None = None
 
     @property
     def chats(self) -> tuple[Chat, ...]:
         return tuple(self._chats.values())
 
     def judge(self, choice: JudgeChoice) -> Judge:
-        if (choice.engine or self._settings.engine) == "local":
+        engine = choice.engine or self._settings.engine
+        if engine == "local":
             return _LOCAL[choice.judge](self._job, choice)
+        if engine == "hub":
+            return self._on_hub(choice)
         name = choice.prompt or getattr(self._settings.openai.prompts, choice.judge)
         return _ON_MODEL[choice.judge](self.chat(), self.prompt(name), choice, self._salt)
+
+    def _on_hub(self, choice: JudgeChoice) -> Judge:
+        if choice.judge not in _ON_HUB:
+            advice = f"give it another: {{judge: {choice.judge}, engine: local}}"
+            raise SetupError(f"the engine hub has no judge '{choice.judge}'; {advice}")
+        if self._reader is None:  # one detector in memory for all judges
+            self._reader = HubReader(Detector(hub_options(self._settings)))
+        return _ON_HUB[choice.judge](self._reader)
 
     def second(self) -> SecondCheck | None:
         wanted = self._job.second_check
@@ -193,6 +208,23 @@ class _Maker:
                 else Chat(chosen, spending=wiring.spending, carrier=wiring.carrier(chosen), watch=wiring.watch)
             )
         return self._chats[name]
+
+
+def hub_options(settings: Settings) -> HubOptions:
+    """Return which detector is read, and how."""
+    hub = settings.hub
+    if not hub.model:
+        raise SetupError("hub.model: name a detector or its folder in the config, since the engine is hub")
+    return HubOptions(
+        model=hub.model,
+        revision=hub.revision,
+        form=None if hub.form == "auto" else hub.form,
+        threshold=hub.threshold,
+        max_tokens=hub.max_tokens,
+        batch=hub.batch,
+        download=hub.download and not settings.local_only,
+        run_code=hub.run_code,
+    )
 
 
 def chat_options(settings: Settings) -> ChatOptions:

@@ -69,6 +69,7 @@ def check_extras(settings: Settings) -> Check:
     wanted = {
         "postgres": settings.store.startswith("postgres"),
         "dask": settings.executor == "dask",
+        "hub": settings.engine == "hub",
         "telemetry": settings.telemetry.endpoint is not None,
     }
     problems = [

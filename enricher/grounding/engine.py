@@ -233,7 +233,7 @@ def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence:
         generated_text=sentence.text,
         alignment_status=decision.status,
         issue_type=decision.issue,
-        evidence=tuple(_quote(place, evidence) for place in _quoted_places(decision)),
+        evidence=tuple(quote_of(place, evidence) for place in _quoted_places(decision)),
         explanation=explanation,
         score=round(towards_middle(segment_probability(decision), trust_in(reading, decision)), 4),
         flags=tuple(flags),
@@ -244,7 +244,8 @@ def _quoted_places(decision: Decision) -> list[int]:
     return list(dict.fromkeys(decision.places))[:_MAX_QUOTES]
 
 
-def _quote(place: int, evidence: Evidence) -> Quote:
+def quote_of(place: int, evidence: Evidence) -> Quote:
+    """Return a sentence of the documents as a quote."""
     source = evidence.sources[place]
     document = source.document
     return Quote(
@@ -264,6 +265,6 @@ def _omission(number: int, place: int, evidence: Evidence) -> Segment:
         generated_text=None,
         alignment_status=AlignmentStatus.UNSUPPORTED,
         issue_type=IssueType.OMITTED,
-        evidence=(_quote(place, evidence),),
+        evidence=(quote_of(place, evidence),),
         explanation="the question asks for this and the answer leaves it out",
     )

@@ -22,7 +22,7 @@ from enricher.settings.judging import (
 from enricher.settings.loading import load
 from enricher.settings.measuring import Calibrate, Drift, Regress
 from enricher.settings.misfits import place_of
-from enricher.settings.models import Batch, Budget, Fallback, JobBudget, ModelPrice, OpenAISettings
+from enricher.settings.models import Batch, Budget, Fallback, HubSettings, JobBudget, ModelPrice, OpenAISettings
 from enricher.settings.privacy import Privacy
 from enricher.settings.root import Dask, Settings
 from enricher.settings.rules import DEFAULT_RULES, Paths, Policy, ReportRule, RiskLevel, Rule, SpanRule
@@ -49,6 +49,7 @@ __all__ = [
     "FilesConnection",
     "FocusSite",
     "Health",
+    "HubSettings",
     "Job",
     "JobBudget",
     "JudgeChoice",

@@ -11,7 +11,7 @@ JudgeName = Literal["diff", "faithfulness", "halves", "consistency"]
 Condition = Literal["always", "two_documents", "reported", "diff_finds", "high_risk"]
 FocusSite = Literal["clause_numbers", "dates", "amounts", "names", "quantifiers", "modals"]
 DimensionName = Literal["faithfulness", "citation_accuracy", "completeness", "source_conflict_handling"]
-EngineName = Literal["local", "openai"]
+EngineName = Literal["local", "openai", "hub"]
 
 
 class JudgeChoice(Section):
@@ -57,7 +57,7 @@ class PromptNames(Section):
 class Compare(Section):
     """How two answers from the same context are compared."""
 
-    engine: EngineName | None = None  # None: the engine of the config
+    engine: Literal["local", "openai"] | None = None  # None: the engine of the config
     dimensions: tuple[DimensionName, ...] = Field(default=get_args(DimensionName), min_length=1)
     both_orders: Share = 0.2  # share of the pairs that are judged in both orders
     min_confidence: Share = 0.7  # below it people decide

@@ -23,6 +23,12 @@ def misfits(document: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _leaks(document)
     if document.get("engine") == "openai" and not (isinstance(model, dict) and model.get("model")):
         yield Problem(("openai", "model"), "name the model, since engine is openai")
+    detector = document.get("hub")
+    detector = detector if isinstance(detector, dict) else {}
+    if document.get("engine") == "hub" and not detector.get("model"):
+        yield Problem(("hub", "model"), "name a detector or its folder, since engine is hub")
+    if document.get("local_only") is True and detector.get("download") is True:
+        yield Problem(("hub", "download"), "local_only allows no call but to the platform; take one of them out")
 
 
 def _leaks(document: Mapping[str, Any]) -> Iterator[Problem]:

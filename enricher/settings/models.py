@@ -54,6 +54,19 @@ class Batch(Section):
     price_factor: Share = 0.5
 
 
+class HubSettings(Section):
+    """A published detector of unsupported statements, run on this machine by `transformers`."""
+
+    model: str = ""
+    revision: str | None = None
+    form: Literal["auto", "entailment", "score", "tokens"] = "auto"
+    threshold: Share = 0.5
+    max_tokens: int = Field(default=512, ge=64)
+    batch: int = Field(default=8, ge=1, le=1024)
+    download: bool = False
+    run_code: bool = False
+
+
 class OpenAISettings(Section):
     """A model behind any OpenAI-compatible endpoint."""
 

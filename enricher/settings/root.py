@@ -10,7 +10,7 @@ from enricher.settings.connections import DEFAULT_CONNECTIONS, Connection
 from enricher.settings.jobs import Job, Schedule
 from enricher.settings.judging import Compare, EngineName
 from enricher.settings.measuring import Calibrate, Drift, Regress
-from enricher.settings.models import Budget, OpenAISettings
+from enricher.settings.models import Budget, HubSettings, OpenAISettings
 from enricher.settings.privacy import Privacy
 from enricher.settings.values import Duration, Section
 from enricher.settings.watching import Alerts, Health, Serve, Telemetry
@@ -30,6 +30,7 @@ class Settings(Section):
     store: str = "sqlite:///trace-enricher.db"
     engine: EngineName = "local"
     openai: OpenAISettings = OpenAISettings()
+    hub: HubSettings = HubSettings()
     budget: Budget = Budget()
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)

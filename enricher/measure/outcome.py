@@ -44,7 +44,7 @@ def headline(found: Regression) -> str:
     """Say in one sentence how it ended."""
     if not found.is_measured:
         left = sum(judge.unmeasured for judge in found.judges)
-        return f"not measured: {left} items got no answer from the model; nothing is accepted"
+        return f"not measured: the model gave no answer on {left} of the items; nothing is accepted"
     ended = "gate held" if found.passed else "gate breached"
     if found.is_accepted:
         ended += ", accepted as the new baseline"
@@ -65,7 +65,7 @@ def as_text(found: Regression) -> RenderableType:
         table = Table.grid(padding=(0, 2))
         for name, value in _numbers(judge):
             table.add_row(Text(f"  {name}", style="dim"), Text(value))
-        parts += [Text(f"{judge.judge}: {judge.setting.name}", style="bold"), table]
+        parts += [Text(judge.setting.name, style="bold"), table]
         for condition in judge.gate:
             mark, colour = ("ok", "green") if condition.passed else ("NO", "bold red")
             parts.append(Text(f"  {mark} {condition.sentence}", style=colour))
@@ -85,7 +85,7 @@ def as_junit(found: Regression) -> str:
     """
     root = ET.Element("testsuites", name="enricher regress")
     for judge in found.judges:
-        suite = ET.SubElement(root, "testsuite", name=f"{judge.judge}: {judge.setting.name}")
+        suite = ET.SubElement(root, "testsuite", name=judge.setting.name)
         for row in judge.rows:
             _case(suite, judge.judge, row)
         for condition in judge.gate:

@@ -213,21 +213,19 @@ def _gate(
     yield Condition(
         name="agreement",
         passed=agreement.rate is not None and reached >= limits.min_agreement,
-        sentence=f"agreement with people {shown}{within}, at least {limits.min_agreement:.1%} is asked",
+        sentence=f"agreement with people: {shown}{within}, at least {limits.min_agreement:.1%}",
     )
     is_chance = is_lenient and chance is not None and chance >= _SIGNIFICANT
     by_chance = f" (chance explains them, p = {chance:.2f})" if is_chance and worse > limits.max_regressions else ""
     yield Condition(
         name="regressions",
         passed=worse <= limits.max_regressions or is_chance,
-        sentence=f"{worse} items are wrong that the baseline had right, at most {limits.max_regressions} may be"
-        + by_chance,
+        sentence=f"wrong where the baseline was right: {worse}, at most {limits.max_regressions}" + by_chance,
     )
     count = sum(failed.values())
     statuses = ", ".join(f"{number} {status}" for status, number in sorted(failed.items()))
     yield Condition(
         name="failed",
         passed=count <= limits.max_failed,
-        sentence=f"{count} items have no verdict, at most {limits.max_failed} may"
-        + (f": {statuses}" if statuses else ""),
+        sentence=f"without a verdict: {count}, at most {limits.max_failed}" + (f" ({statuses})" if statuses else ""),
     )

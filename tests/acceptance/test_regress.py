@@ -68,7 +68,7 @@ async def test_a_prompt_is_accepted_gated_and_released(user, model):
     broken = await user.enricher("regress", "--prompt", "diff@v9", "--accept", *files, *FLAGS)
     assert broken.code == 3, broken.err
     for part in ("gate breached", "regression", "worse: people contradicted, before contradicted, now faithful",
-                 "1 items are wrong that the baseline had right", "people: 30 days is what counts"):  # fmt: skip
+                 "wrong where the baseline was right: 1, at most 0", "people: 30 days is what counts"):  # fmt: skip
         assert part in broken.out, part
     assert (user.folder / "golden.baseline.json").read_text() == before
     (suite,) = ET.parse(user.folder / "junit.xml").getroot()

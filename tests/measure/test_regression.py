@@ -97,8 +97,8 @@ def test_the_gate_names_what_it_asks():
     before = baseline_of((F, F), (F, F))
     found, _ = ran([(F, P), (F, F)], before, STRICT.model_copy(update={"min_agreement": 0.9}))
     assert [(c.name, c.passed) for c in found.gate] == [("agreement", False), ("regressions", False), ("failed", True)]
-    assert found.gate[0].sentence == "agreement with people 50.0% of 2, at least 90.0% is asked"
-    assert found.gate[1].sentence == "1 items are wrong that the baseline had right, at most 0 may be"
+    assert found.gate[0].sentence == "agreement with people: 50.0% of 2, at least 90.0%"
+    assert found.gate[1].sentence == "wrong where the baseline was right: 1, at most 0"
 
 
 def test_within_the_interval_only_what_chance_does_not_explain_breaks_the_gate():
@@ -119,7 +119,7 @@ def test_a_model_that_did_not_answer_says_nothing_of_the_candidate():
     found = compare("diff", (V3, "v"), [(one, result(one, None, "JUDGE_UNAVAILABLE"))], None, STRICT)
     outcome = Regression(golden="g.jsonl", judges=(found,))
     assert not outcome.is_measured
-    assert headline(outcome) == "not measured: 1 items got no answer from the model; nothing is accepted"
+    assert headline(outcome) == "not measured: the model gave no answer on 1 of the items; nothing is accepted"
     assert to_json(outcome)["passed"] is False
 
 

@@ -265,7 +265,7 @@ def test_a_url_that_is_a_secret_comes_from_the_environment(tmp_path):
     ("hook", "complaint"),
     [
         ("{}", "give either url or url_env"),
-        ("{url: x, url_env: Y}", "give either url or url_env"),
+        ("{url: 'http://127.0.0.1:1', url_env: Y}", "give either url or url_env"),
         ("{url: 'http://x', form: teams}", "slack"),
         ("{url: 'http://x', secret: abc}", "secrets are not read from the file"),
     ],

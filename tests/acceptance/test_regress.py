@@ -42,6 +42,8 @@ async def model(user):
             openai={"base_url": server.url, "model": "m-1", "attempts": 1},
             prompt_folders=["prompts"],
             regress={"golden": "golden.jsonl"},
+            connections={"files": {"kind": "files", "paths": ["traces.jsonl"]}},
+            jobs={"strict": {"connection": "files", "additional_constraints": "Read clause 4 first."}},
         )
         (user.folder / "golden.jsonl").write_text(jsonl(*GOLDEN))
         yield server
@@ -88,6 +90,17 @@ async def test_a_prompt_is_accepted_gated_and_released(user, model):
     states = {row["name"]: (row["state"], row["regression"]) for row in listed}
     assert states["diff@v9"][1].startswith("3 items of golden.jsonl, 100.0% agreement")
     assert states["diff@v2"] == ("released", "no regression on record")
+
+
+async def test_what_a_job_adds_is_measured_and_releases_no_prompt(user, model):
+    candidate(user, lenient=False)
+    asked = ("--prompt", "diff@v9", "--model", "m-2", "--job", "strict", "--accept", "--json")
+    found = await user.enricher("regress", *asked, *FLAGS)
+    assert found.code == 0, found.err
+    assert {request.body["model"] for request in model.requests} == {"m-2"}
+    assert all("Read clause 4 first." in request.prompt and "Be exact." in request.prompt for request in model.requests)
+    refused = await user.enricher("prompts", "release", "diff@v9", *FLAGS)
+    assert "was run with the additions of a job" in refused.complaint
 
 
 async def test_an_item_without_a_verdict_is_counted_and_never_part_of_the_agreement(user, model):

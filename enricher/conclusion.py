@@ -1,15 +1,17 @@
-"""What follows a run: its alerts, and the figures that are sent where somebody watches."""
+"""What follows a run: its alerts, its report, and the figures that are sent where somebody watches."""
 
 from enricher import alerts
 from enricher.report import RunReport
+from enricher.reporting import sending
 from enricher.settings import Settings
 from enricher.store import RefState, Store
 from enricher.telemetry import Telemetry
 
 
 async def conclude(settings: Settings, store: Store, telemetry: Telemetry | None, report: RunReport) -> RunReport:
-    """Follow the alerts of the job and send its figures; return the report with what was found."""
+    """Follow the alerts of the job, send its report and its figures; return the report with what came of that."""
     report = await alerts.follow(store, settings.alerts, report)
+    report = await sending.send(store, settings, report)
     if telemetry is not None:
         telemetry.ran(report.job, await _figures(store, report), await _gauges(store, report))
     return report

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
@@ -116,6 +117,21 @@ class Alert(Noun):
         return self.value > self.threshold
 
 
+class ReportState(StrEnum):
+    """What became of a report that was to be sent."""
+
+    DELIVERED = "REPORT_DELIVERED"
+    UNDELIVERED = "REPORT_UNDELIVERED"
+
+
+class SentReport(Noun):
+    """A webhook that was to be sent the report."""
+
+    webhook: int  # its place in the job's send_report
+    state: ReportState
+    reason: str = ""  # why it was not taken
+
+
 class RunReport(Noun):
     """Everything a run did. Every trace that was chosen is in exactly one of judged, rejected, deferred, left."""
 
@@ -156,6 +172,7 @@ class RunReport(Noun):
     findings: tuple[Finding, ...] = ()  # worst first, at most 100
     disagreements: tuple[Disagreement, ...] = ()  # at most 100
     agreement: tuple[AgreementRate, ...] = ()  # of the last 30 days, this run included
+    sent: tuple[SentReport, ...] = ()  # to the webhooks of the job
 
     @property
     def is_clean(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from enricher.errors import EnricherError
 from enricher.settings import Webhook
 
 SIGNATURE = "X-Enricher-Signature"
@@ -33,6 +34,8 @@ async def post(hook: Webhook, payload: Mapping[str, Any]) -> str | None:
             headers = {"Content-Type": "application/json", "User-Agent": "trace-enricher", **_signed(hook, body)}
             try:
                 answer = await client.post(_url(hook), content=body, headers=headers)
+            except EnricherError as error:  # local_only refuses it
+                return str(error)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 # Never the URL, which may be a secret.
                 problem = f"it can't be reached ({type(error).__name__})"

@@ -121,7 +121,8 @@ def _of_leading(judge: JudgeNight) -> Iterator[_Measured]:
 def _change(tonight: _Measured, before: Sequence[_Measured]) -> Change | None:
     now, values = tonight.value, [value for night in before if (value := night.value) is not None]
     pooled = sum(night.part for night in before) / sum(night.whole for night in before) if values else None
-    if now is None or (not now and not pooled):
+    # What happened neither now nor before is no news; a mean of 0 is.
+    if now is None or (not now and not pooled and tonight.deviation is None):
         return None
     change = Change(
         name=tonight.name,

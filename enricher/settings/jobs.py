@@ -10,6 +10,7 @@ from enricher.settings.judging import JudgeChoice, SecondCheck
 from enricher.settings.models import JobBudget
 from enricher.settings.rules import DEFAULT_RULES, Paths, Policy, RiskLevel, Rule
 from enricher.settings.values import Duration, Section, did_you_mean
+from enricher.settings.watching import Webhook
 
 
 class Schedule(Section):
@@ -83,6 +84,7 @@ class Job(Section):
     additional_constraints: str = ""
     examples: str = ""
     paths: Paths = Paths()
+    send_report: tuple[Webhook, ...] = ()
 
     @field_validator("rules")
     @classmethod

@@ -12,16 +12,15 @@ from starlette.responses import JSONResponse, Response
 
 from enricher.errors import SetupError
 from enricher.serve.charts import formatter
+from enricher.serve.drawing import charts, score_lines
 from enricher.serve.site import Refused, render, site_of
 from enricher.serve.trends import (
     SOUND,
-    charts,
     group_name,
     group_row,
     groups_of,
     leading_judge,
     night_row,
-    score_lines,
     tiles,
 )
 from enricher.serve.twins import address, number, wants_json

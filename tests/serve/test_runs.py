@@ -99,7 +99,7 @@ async def test_a_run_shows_its_report_with_findings_and_rejections(site, world):
     assert "answer says 90 days, d1 says sixty (60) days" in page
     assert re.search(r'label=contradicted"[^>]*>\s*1 contradicted', page)
     assert "empty retrieval" in page.partition('id="rejected"')[2]
-    assert "hx-trigger" not in page
+    assert "every 2s" not in page
     report = (await site.get(f"/runs/{run_id}?format=json")).json()["report"]
     assert report["rejected"] == {"empty_retrieval": 1}
     assert report == result.report.model_dump(mode="json")
@@ -112,6 +112,25 @@ async def test_the_report_is_there_as_one_file_in_which_nothing_runs(site, world
     assert "sandbox" in answer.headers["content-security-policy"]
     assert "<script>alert" not in answer.text
     assert "answer says 90 days" in answer.text
+
+
+async def test_what_changed_and_what_findings_have_in_common_comes_after_the_page_or_as_a_page(site, world):
+    await world.night(*(good(f"q{number}") for number in range(6)))
+    result = await world.night(*(contradicted(f"q{number}", model=f"m{number % 2}") for number in range(6)))
+    run_id = result.report.run_id
+    page = (await site.get(f"/runs/{run_id}")).text
+    assert f'hx-get="/runs/{run_id}/causes" hx-trigger="load"' in page
+    alone = (await site.get(f"/runs/{run_id}/causes")).text
+    part = (await site.get(f"/runs/{run_id}/causes", headers={"hx-request": "true"})).text
+    assert part.startswith("<section")
+    for shown in (alone, part):
+        assert "6 of 6 answers leave their context" in shown
+        assert "All figures against the runs before" in shown
+        assert "Next steps" in shown
+        assert ">m0<" in shown.replace("\n", "")
+    twin = (await site.get(f"/runs/{run_id}/causes?format=json")).json()
+    assert twin["answers_with_findings"] == 6
+    assert twin["run_id"] == run_id
 
 
 async def test_a_run_under_way_shows_how_far_it_is_and_is_asked_again_until_it_ends(site, under_way):
@@ -133,7 +152,7 @@ async def test_a_run_under_way_shows_how_far_it_is_and_is_asked_again_until_it_e
     ended = await site.get(f"/runs/{run.id}/progress", headers={"hx-request": "true"})
     assert (ended.status_code, ended.headers["hx-refresh"]) == (204, "true")
     page = (await site.get(f"/runs/{run.id}")).text
-    assert "hx-trigger" not in page
+    assert "every 2s" not in page
     assert "empty retrieval" in page
     assert "hx-trigger" not in (await site.get("/runs")).text
 
@@ -150,7 +169,7 @@ async def test_a_run_whose_process_went_away_says_that_nobody_works_on_it(site, 
 
 
 async def test_a_run_that_does_not_exist_is_said_not_to(site):
-    for path in ("/runs/nosuch", "/runs/nosuch/progress", "/runs/nosuch/report.html"):
+    for path in ("/runs/nosuch", "/runs/nosuch/progress", "/runs/nosuch/causes", "/runs/nosuch/report.html"):
         answer = await site.get(path)
         assert answer.status_code == 404
         assert "There is no run nosuch." in answer.text

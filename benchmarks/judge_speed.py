@@ -1,6 +1,7 @@
 """Measure how many answers a second of CPU the embedded judge takes, and whether its memory stays flat.
 
     python benchmarks/judge_speed.py --records 100000
+    python benchmarks/judge_speed.py --long           # 60 documents of 400 words, and how the time grows up to there
 
 A record has 5 documents of 120 words and an answer of 120 words in 6 sentences; no two are the same. The floor is what
 plain tokenising of the same texts with one regular expression costs in the same run. CPU time of this one process is
@@ -61,6 +62,7 @@ _CITIES = _words(
 )
 _ADVERBS = _words("""directly carefully usually together again there afterwards locally abroad online partly fully""")
 _DOCUMENTS, _SENTENCES, _SENTENCE_WORDS, _WITH_VALUE = 5, 6, 20, 0.5
+_LONG_SENTENCES, _LONG_DOCUMENTS, _LONG_RECORDS = 20, (15, 30, 60), 20
 _WORD = re.compile(r"\w+")
 
 
@@ -69,8 +71,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the embedded judge.")
     parser.add_argument("--records", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--long", action="store_true", help="records of 15, 30 and 60 documents of 400 words")
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    if options.long:
+        _measure_long(chance)
+        return
     judge = LocalDiffJudge()
     # As `enricher judge` does.
     gc.set_threshold(50_000, 20, 20)
@@ -98,6 +104,23 @@ def main() -> None:
     print(f"memory {started:.1f} MB after the first record, {_memory():.1f} MB at the end")
 
 
+def _measure_long(chance: random.Random) -> None:
+    """Show what a record costs as its context grows; linear growth is a steady cost for a thousand words."""
+    judge = LocalDiffJudge()
+    _judge(judge, _record(chance, 0))
+    for documents in _LONG_DOCUMENTS:
+        items = [_record(chance, n, documents=documents, sentences=_LONG_SENTENCES) for n in range(_LONG_RECORDS)]
+        made = time.process_time()
+        for item in items:
+            _judge(judge, item)
+        spent = (time.process_time() - made) / _LONG_RECORDS
+        thousands = documents * _LONG_SENTENCES * _SENTENCE_WORDS / 1000
+        print(
+            f"{documents:>3} documents of 400 words  {spent * 1000:7.1f} ms  {1 / spent:6.1f} answers/s of CPU  "
+            f"{spent * 1000 / thousands:5.2f} ms a thousand words  {_memory():6.1f} MB"
+        )
+
+
 def _judge(judge: LocalDiffJudge, item: Item) -> None:
     judge.verdict(split_item(item))
 
@@ -116,14 +139,14 @@ def _memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _record(chance: random.Random, number: int) -> Item:
-    documents = [_text(chance, _SENTENCES) for _ in range(_DOCUMENTS)]
-    sentences = [sentence for text in documents for sentence in text]
-    answer = [_answer_sentence(chance, sentences) for _ in range(_SENTENCES)]
+def _record(chance: random.Random, number: int, *, documents: int = _DOCUMENTS, sentences: int = _SENTENCES) -> Item:
+    texts = [_text(chance, sentences) for _ in range(documents)]
+    said = [sentence for text in texts for sentence in text]
+    answer = [_answer_sentence(chance, said) for _ in range(_SENTENCES)]
     return Item(
         trace_id=TraceId(f"r{number}"),
         question=f"What does the {chance.choice(_SUBJECTS)} do about the {chance.choice(_OBJECTS)}?",
-        documents=tuple(Document(id=f"d{n}", text=" ".join(text)) for n, text in enumerate(documents, 1)),
+        documents=tuple(Document(id=f"d{n}", text=" ".join(text)) for n, text in enumerate(texts, 1)),
         answer=" ".join(answer),
         annotate_span_id=SpanId("root"),
     )

@@ -229,6 +229,8 @@ class LeaseGrant:
     granted: bool
     owner: str
     expires_at: datetime
+    heartbeat_at: datetime
+    watch_s: float | None = None  # it has ended by the clock alone: so long its owner must be seen not to breathe
 
     @property
     def holder(self) -> str:

@@ -300,9 +300,17 @@ class Store:
 
     @contextlib.asynccontextmanager
     async def hold(self, name: str, *, ttl_s: float = 60.0) -> AsyncIterator[Hold]:
-        """Try to hold a lease and keep it alive; look at `Hold.grant` to see whether it was granted, and to whom."""
+        """Try to hold a lease and keep it alive; look at `Hold.grant` to see whether it was granted, and to whom.
+
+        Waits for a beat and a half, 22 s unless told otherwise, when it is only the clock that says its holder is gone.
+        """
         owner, ttl = f"{self._owner}/{token_hex(4)}", timedelta(seconds=ttl_s)
-        grant = await self._writer.write(lambda c: leases.acquire(c, name, owner, ttl, self.clock()))
+        acquire = partial(leases.acquire, name=name, owner=owner, ttl=ttl)
+        grant = await self._writer.write(lambda c: acquire(c, now=self.clock()))
+        if grant.watch_s is not None:
+            await asyncio.sleep(grant.watch_s)
+            since = grant.heartbeat_at
+            grant = await self._writer.write(lambda c: acquire(c, now=self.clock(), silent_since=since))
         hold = Hold(grant=grant)
         if not grant.granted:
             yield hold
@@ -341,7 +349,7 @@ class Store:
         name = hold.grant.name
         good_until = asyncio.get_running_loop().time() + ttl.total_seconds()
         while not hold.lost.is_set():
-            await asyncio.sleep(ttl.total_seconds() / 4)
+            await asyncio.sleep(ttl.total_seconds() / leases.BEATS)
             now = asyncio.get_running_loop().time()
             try:
                 kept = await self._writer.write(lambda c: leases.renew(c, name, owner, ttl, self.clock()))

@@ -185,7 +185,7 @@ def extract(
     config: ConfigFile = None,
 ) -> None:
     """Show what would be judged: one JSON line an item, from exported traces of any supported format."""
-    from enricher.app import extract_files
+    from enricher.extracting import extract_files
     from enricher.settings import load
 
     are_all_read = True

@@ -19,6 +19,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.doctor",
         "enricher.starter",
         "enricher.connecting",
+        "enricher.extracting",
         "enricher.conclusion",
         "enricher.measure",
     ),

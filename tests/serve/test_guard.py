@@ -124,7 +124,7 @@ async def test_no_page_holds_a_script_or_a_style_of_its_own(guarded):
 async def test_only_our_own_names_are_answered(guarded, host, status):
     answer = await guarded.get(PAGE, headers={"host": host})
     assert answer.status_code == status
-    assert (await guarded.get("/healthz", headers={"host": host})).status_code == 200
+    assert (await guarded.get("/health", headers={"host": host})).status_code == 200
 
 
 async def test_a_name_of_the_config_is_our_own(store):

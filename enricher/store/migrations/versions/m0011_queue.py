@@ -36,7 +36,8 @@ def upgrade() -> None:
         ),
     )
     op.create_index("ix_queue_created_at", "queue", ["created_at", "review_id"])
-    op.create_index("ix_queue_facets", "queue", ["job", "project", "judge", "reasons", "created_at"])
+    counted = ["job", "project", "judge", "reasons", "created_at", "assigned_until", "assignee", "trace_id"]
+    op.create_index("ix_queue_facets", "queue", counted)
     op.create_index("ix_queue_trace_id", "queue", ["trace_id"])
     fill(op.get_bind())
 

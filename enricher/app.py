@@ -46,6 +46,7 @@ from enricher.telemetry import Telemetry
 from enricher.trace import Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
 from enricher.wiring import Wiring, wire, wire_records
+from enricher.workers import judge_on_cores
 
 
 @dataclass(kw_only=True, slots=True)
@@ -292,9 +293,20 @@ async def run_jobs(
 
 
 async def judge_file(
-    settings: Settings, source: Path, output: Path | None, name: str, engine: str | None, progress: Reporter
+    settings: Settings,
+    source: Path,
+    output: Path | None,
+    name: str,
+    engine: str | None,
+    progress: Reporter,
+    *,
+    workers: int = 1,
 ) -> int:
-    """Judge the records of a file; return how many of them failed."""
+    """Judge the records of a file, by the embedded engine on as many cores as there are workers.
+
+    Returns:
+        How many of the records failed.
+    """
     if output is not None and output.resolve() == source.resolve():
         raise SetupError(f"{output} is the input; name another file for the output")
     logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
@@ -316,11 +328,18 @@ async def judge_file(
             progress.stage("judging records")
             is_local = judge.provenance.engine == "local"
             at_once = 1 if is_local else settings.concurrency
-            rows = judge_records(lines, judge, panel.second, concurrency=at_once, redaction=redaction)
-            async for row in rows:
-                failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))
-                print(json.dumps(row, ensure_ascii=False), file=out)
-                progress.advance()
+            if workers > 1 and not is_local:
+                raise SetupError("--workers is for the engine local; calls to a model overlap as concurrency says")
+            rows = (
+                judge_on_cores(lines, settings, name, workers=workers)
+                if workers > 1
+                else judge_records(lines, judge, panel.second, concurrency=at_once, redaction=redaction)
+            )
+            async with aclosing(rows):
+                async for row in rows:
+                    failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))
+                    print(json.dumps(row, ensure_ascii=False), file=out)
+                    progress.advance()
         finally:
             await panel.aclose()
     return failed

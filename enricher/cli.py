@@ -160,6 +160,7 @@ def judge(
     ] = None,
     judge_name: Annotated[str, typer.Option("--judge", help="Which judge.")] = "diff",
     engine: Annotated[str | None, typer.Option(help="local, openai or hub; as configured when not given.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes; the engine local judges on so many cores.")] = 1,
     config: ConfigFile = None,
 ) -> None:
     """Judge plain records, without any platform: one JSON line in, one out, in the same order."""
@@ -171,9 +172,11 @@ def judge(
     async def work() -> int:
         with progress_bar(enabled=output is not None) as progress:
             if judge_name == "pairwise":
+                if workers > 1:
+                    raise SetupError("--workers: pairs are judged by one process; leave it out")
                 failed = await judge_pairs(load(config), source, output, engine, progress)
             else:
-                failed = await judge_file(load(config), source, output, judge_name, engine, progress)
+                failed = await judge_file(load(config), source, output, judge_name, engine, progress, workers=workers)
         return INCOMPLETE if failed else DONE
 
     end_with(work())

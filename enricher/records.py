@@ -7,7 +7,7 @@ import logging
 import re
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -63,7 +63,7 @@ async def judge_records(
     *,
     concurrency: int = 1,
     redaction: RedactionRules = NOTHING,
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncGenerator[dict[str, Any], None]:
     """Yield one row a record, in the order of the input, with at most `concurrency` under way."""
     under_way: deque[asyncio.Task[dict[str, Any]]] = deque()
     try:

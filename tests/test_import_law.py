@@ -18,6 +18,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     (
         "enricher.doctor",
         "enricher.starter",
+        "enricher.workers",
         "enricher.connecting",
         "enricher.extracting",
         "enricher.conclusion",

@@ -1,0 +1,85 @@
+"""Plain records on several cores: the rows of one process, in its order, and an end that leaves nothing behind."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+from contextlib import aclosing
+from itertools import count
+
+import pytest
+
+from enricher.app import judge_file
+from enricher.errors import SetupError
+from enricher.executors.processes import ProcessExecutor, WorkerLost
+from enricher.judges.local import LocalDiffJudge
+from enricher.progress import Silent
+from enricher.records import judge_records
+from enricher.settings import load
+from enricher.workers import judge_on_cores
+
+
+def _record(number: int) -> str:
+    document = {"id": "d", "text": f"Notice is {number} days. Fees are refunded pro rata."}
+    return json.dumps({"id": number, "answer": f"Notice is {number % 7} days.", "documents": [document]})
+
+
+def _untimed(row: dict) -> dict:
+    return {key: value for key, value in row.items() if key != "usage"}
+
+
+async def test_several_processes_give_the_rows_of_one_in_its_order_and_name_what_they_cannot_read():
+    lines = [(n, "{broken" if n == 20 else _record(n)) for n in range(1, 71)]
+    alone = [row async for row in judge_records(lines, LocalDiffJudge())]
+    shared = [row async for row in judge_on_cores(lines, load(None, {}), "diff", workers=2)]
+    assert [_untimed(row) for row in shared] == [_untimed(row) for row in alone]
+    assert "line 20 can't be read" in shared[19]["explanation"]
+
+
+def _begin() -> None:
+    pass
+
+
+def _work(number: int) -> int:
+    if number < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+async def test_the_source_is_read_no_further_than_the_work_and_an_early_end_leaves_no_process():
+    numbers = count()
+    async with aclosing(ProcessExecutor(workers=2, begin=_begin).map(_work, numbers)) as results:
+        first = [await anext(results) for _ in range(3)]
+    assert first == [0, 1, 2]
+    assert next(numbers) <= 3 + 4
+    assert multiprocessing.active_children() == []
+
+
+async def test_a_worker_that_is_killed_is_named_after_the_results_before_it():
+    results = ProcessExecutor(workers=1, begin=_begin).map(_work, iter([1, -1, 2]))
+    assert await anext(results) == 1
+    with pytest.raises(WorkerLost, match="ended from outside"):
+        await anext(results)
+    assert multiprocessing.active_children() == []
+
+
+async def test_cancelling_ends_the_processes():
+    async def all_of_them() -> None:
+        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_work, count()):
+            begun.set()
+
+    begun = asyncio.Event()
+    task = asyncio.create_task(all_of_them())
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert multiprocessing.active_children() == []
+
+
+async def test_several_processes_are_refused_where_a_model_is_asked(tmp_path):
+    (tmp_path / "in.jsonl").write_text(_record(1))
+    settings = load(None, {"ENRICHER_OPENAI__MODEL": "m"})
+    with pytest.raises(SetupError, match="--workers is for the engine local"):
+        await judge_file(settings, tmp_path / "in.jsonl", None, "diff", "openai", Silent(), workers=2)

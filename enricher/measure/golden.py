@@ -101,21 +101,24 @@ def add_to_golden(path: Path, question: Question) -> str:
     """
     row = golden_row(question)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        whole = path.read_text(encoding="utf-8") if path.exists() else ""
+        lines = whole.splitlines()
         mine, text = (row["judge"], row["id"]), json.dumps(row, ensure_ascii=False)
         place = next((at for at, line in enumerate(lines) if line.strip() and _key(json.loads(line)) == mine), None)
-        if place is not None and json.loads(lines[place]) == row:
-            return "unchanged"
         if place is None:
-            lines.append(text)
-        else:
-            lines[place] = text
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as golden:  # others may add at the same time
+                golden.write(("" if not whole or whole.endswith("\n") else "\n") + text + "\n")
+            return "added"
+        if json.loads(lines[place]) == row:
+            return "unchanged"
+        lines[place] = text
         _write(path, "".join(f"{line}\n" for line in lines))
     except (OSError, UnicodeError) as error:
         raise SetupError(f"{path} can't be written: {error}") from error
     except ValueError as error:
         raise SetupError(f"{path} is no golden set, a line is no JSON: {error}") from error
-    return "added" if place is None else "replaced"
+    return "replaced"
 
 
 def golden_row(question: Question) -> dict[str, Any]:
@@ -172,7 +175,6 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)  # whoever reads it sees the old or the new one

@@ -1,11 +1,12 @@
 """Labels from the review queue, a platform and a file meet the verdicts on the same items."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from enricher.errors import TryAgain
+from enricher.errors import SetupError, TryAgain
 from enricher.measure.calibration import measure
 from enricher.measure.gathering import Sources, gather
 from enricher.progress import Silent
@@ -102,3 +103,30 @@ async def test_labels_on_pairs_meet_the_verdicts_of_comparisons(store, tmp_path)
     assert (told(found), alone) == ([("file", "someone", "win", "win")], [])
     (figures,) = measure(found, min_labels=1, min_recall=0.9)
     assert (figures.agreement.rate, figures.position.bias.of) == (1.0, 0)
+
+
+async def test_people_say_on_either_answer_how_a_pair_ended_unless_it_was_compared_twice(store):
+    book, judge = PairBook(store), Counting()
+    pairs = [matched(f"p{n}", "The warranty lasts two years.", f"The warranty lasts {n + 3} years.") for n in range(3)]
+    on_platform = replace(comparing(judge, book), name="phoenix: old | new")
+    await on_platform.run(pairs, Silent())
+    await replace(on_platform, name="phoenix: old | other", challenger="other").run(pairs[2:], Silent())
+
+    def said(label, score=None):
+        return (UserReport(name="pairwise_preference", label=label, score=score, author="ada"),)
+
+    labels = {"p0-a-root": said("win"), "p1-b-root": said("win"), "p2-a-root": said("win"), "p0-b-root": said(None, 1)}
+    platform = Labelled(labels)
+    found, alone = await gather(store, sources(platform))
+    assert sorted((one.label.item, one.label.label, one.judged.label) for one in found) == [
+        ("p0", "win", "win"),
+        ("p1", "loss", "win"),
+    ]
+    assert alone == []
+    assert {project for project, _, _ in platform.asked} == {"old", "new", "other"}
+
+    def unknown():
+        raise SetupError("Phoenix has no project 'old'")
+
+    platform.hooks["labels"] = unknown
+    assert await gather(store, sources(platform)) == ([], [])

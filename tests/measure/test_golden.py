@@ -81,6 +81,16 @@ async def test_a_decision_grows_the_set_once_and_a_later_one_replaces_it(store, 
     assert [entry.name for entry in path.parent.iterdir()] == ["golden.jsonl"]
 
 
+async def test_a_set_whose_last_line_has_no_end_takes_another_one(store, tmp_path):
+    question = await ask(store)
+    await decide(store, question, decision_on(question))
+    (decided,) = await store.persons_decisions()
+    path = tmp_path / "golden.jsonl"
+    path.write_text(json.dumps(RECORD))
+    assert add_to_golden(path, decided) == "added"
+    assert len(read_golden(path).items) == 2
+
+
 async def test_exported_labels_are_a_golden_set(store, tmp_path):
     question = await ask(store)
     await decide(store, question, decision_on(question))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 
@@ -11,6 +11,7 @@ from enricher.grounding.hours import DAYS, Hours, Told, day_of, differing_day, r
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.outcome import Decision
 from enricher.grounding.reading import Reading
+from enricher.grounding.record_words import EMPTY, GENERIC, SAID_AS, SETTINGS, STATES
 from enricher.grounding.search import Evidence
 from enricher.grounding.statements import is_denied, key_words, path_words
 from enricher.grounding.structure import Field
@@ -37,43 +38,9 @@ class Mention:
     reason: str = ""
 
 
+_DAY_NAMES = frozenset(map(key_of, DAYS))
 _SUPPORTED_SHARE = 0.8  # of the words that say something, beside what fields confirm
 _MOST_APART = 6  # words between those of one field
-# Words of keys that don't tell one field from another.
-_EMPTY = word_set(
-    "by for good is has have accepts accept allowed allows offers offer available takes type level the of"
-)
-# Other ways to say what a key says: the key's words in the order of the key, then the pattern.
-_SAID_AS = {
-    "outdoor seating": r"outdoor (?:seating|dining|tables|seats|area)|outside seating|patio|terrace|al fresco",
-    "take out": r"take-?\s?(?:out|away)s?\b|carry-?\s?out|to-go\b",
-    "reservations": r"reservations?\b|book(?:ing)? (?:a |of )?tables?",
-    "delivery": r"deliver(?:y|ies|s)?\b",
-    "wifi": r"wi-?\s?fi|wireless internet|internet access",
-    "tv": r"tvs?\b|televisions?",
-    "kids": r"kids?\b|children|famil(?:y|ies)\b",
-    "groups": r"(?:large |big )?(?:groups?|parties)\b",
-    "credit cards": r"credit cards?|card payments?",
-    "dogs": r"dogs?\b|pets?\b|(?:dog|pet)-friendly",
-    "wheelchair accessible": r"wheelchairs?|accessible",
-    "caters": r"cater(?:s|ing)?\b",
-    "table service": r"table service|waiter service",
-    "happy hour": r"happy hours?",
-    "music": r"(?:live )?music\b",
-    "alcohol": r"alcohol(?:ic)?\b|liquor|full bar",
-    "garage": r"garages?\b",
-    "lot": r"(?:parking |private |own |dedicated )?lots?\b",
-    "street": r"(?:on-?)?street(?= parking)|(?:on|along|in) the street|street\b",
-    "valet": r"valets?\b",
-    "validated": r"validat(?:ed|ion)\b",
-}
-# What must be spoken of before one of several yes-or-no fields under one key is meant.
-_SETTINGS = {
-    "parking": r"\bpark",
-    "ambience": r"\b(?:ambi[ea]nce|atmosphere|vibe|setting|environment|feel|mood|d[eé]cor)\b"
-    r"|\b(?:restaurant|place|spot|business|establishment|diner|bar|caf[eé]|it)\b[^.]*\bis\b",
-    "meal": r"\b(?:meals?|good for)\b",
-}
 _COMMON = word_set("live video early late other small large")  # says something only beside what holds it: "live music"
 _RIVALS = ((r"\bfree\b(?=\W+(?:\w+\W+)?$)", "paid"), (r"\bpaid\b(?=\W+$)", "free"))
 
@@ -85,7 +52,9 @@ _DENYING_VERB = re.compile(
     r"\b(?:(?:do|does|did|is|are|was|were|has|have|can|could|will|would)(?:\s+not|n['’]?t)|cannot|never|lacks?|lacking|"
     r"not(?! only)|nor|neither|unable to|fails? to|unavailable for)\b"
 )
-_DENYING_NOUN = re.compile(r"\b(?:no|without|absence of|lack of)\b(?! (?:longer|doubt|matter|wonder))")
+_DENYING_NOUN = re.compile(
+    r"\b(?:no|without|absence of|lack of|rather than|instead of|as opposed to)\b(?! (?:longer|doubt|matter|wonder))"
+)
 _AGAIN = re.compile(rf"(?:,|\band\b)\s+(?:(?:it|they|the \w+|also|does|do|instead)\s+)*{_AFFIRMING}\b")
 _AFFIRMED = re.compile(rf"\b{_AFFIRMING}\b")
 _PREDICATE = re.compile(
@@ -98,6 +67,7 @@ _GIVES_NOTHING = re.compile(
     rf"\b(?:{_UNTOLD})\b|\b(?:no|not|n['’]t|without|lacks?)\b[^.;]{{0,40}}\b(?:information|details?|mention|data)\b"
 )
 _LIST_COMMA = re.compile(r",")
+_LIST_REACH = 120  # characters in which the "or" of a list is looked for
 _OR = re.compile(r"\b(?:or|nor)\b")
 
 _STARS = re.compile(
@@ -113,32 +83,11 @@ _REVIEWED = re.compile(r"\b(?:reviews?|reviewers?|customers?|one|another|some|gu
 # What a sentence leaves of the probability that all of an answer holds. Round figures set by hand: there was no
 # labelled set of such answers to fit them on.
 _KEEPS = {  # where the decision is certain, and where it is not
-    AlignmentStatus.FULLY_SUPPORTED: (0.97, 0.93),
+    AlignmentStatus.FULLY_SUPPORTED: (0.985, 0.955),
     AlignmentStatus.PARTIALLY_SUPPORTED: (0.7, 0.8),
     AlignmentStatus.UNSUPPORTED: (0.45, 0.6),
     AlignmentStatus.CONTRADICTED: (0.3, 0.4),
 }
-# Words with which anybody describes any business; records have no word for them.
-_GENERIC = frozenset(
-    map(
-        key_of,
-        word_set(
-            """
-            business restaurant establishment place venue eatery spot shop store company location customer customers
-            guest guests visitor visitors patron patrons diner diners reviewer reviewers people offer offers provide
-            provides available feature features include includes option options amenity amenities service services
-            accept accepts allow operate operates operating open opens hours daily weekdays weekends schedule rating
-            ratings rated star stars average overall receive received review reviews mention mentioned mentions note
-            noted praise praised highlight highlighted mix mixed positive negative experience feedback enjoy located
-            situated serve serves serving cuisine dining variety various including also well additionally furthermore
-            addition atmosphere ambience setting choice popular known overview local found describe described
-            specialize specializes category categories express expressed opinion complain complained appreciate
-            appreciated recommend recommended another one some several despite record data
-            information give gives given
-            """
-        ),
-    )
-)
 
 
 def weigh_facts(claim: Reading, decision: Decision, evidence: Evidence) -> Decision:
@@ -159,7 +108,11 @@ def weigh_facts(claim: Reading, decision: Decision, evidence: Evidence) -> Decis
         is_all = len(absent) == len(mentions) and share < _SUPPORTED_SHARE
         status = AlignmentStatus.UNSUPPORTED if is_all else AlignmentStatus.PARTIALLY_SUPPORTED
         return Decision(status, IssueType.ADDED, text, places, min(share, 0.5), True, decision.flags)
-    if decision.status is AlignmentStatus.FULLY_SUPPORTED or not (places or mentions):
+    stranger = _stranger(claim, mentions, evidence)
+    if decision.status is AlignmentStatus.FULLY_SUPPORTED and not decision.is_certain and stranger:
+        text = f"the documents say nothing about '{stranger}'"
+        return replace(decision, status=AlignmentStatus.PARTIALLY_SUPPORTED, issue=IssueType.ADDED, explanation=text)
+    if decision.status is AlignmentStatus.FULLY_SUPPORTED or not (places or mentions) or stranger:
         return decision
     if not mentions and decision.status is AlignmentStatus.CONTRADICTED:
         return decision
@@ -185,12 +138,23 @@ def _told_share(claim: Reading, mentions: Sequence[Mention], evidence: Evidence)
     """Return the share of the words that the documents hold, beside what fields confirm and what anybody says."""
     told = missing = 0
     for token in claim.plain:
-        if token.weight < FULL or token.key in _GENERIC or token.word in DAYS:
+        if token.weight < FULL or token.key in GENERIC or token.word in DAYS:
             continue
         is_confirmed = any(m.start <= token.start < m.end for m in mentions if m.agreement is Agreement.HOLDS)
         told += 1
         missing += not is_confirmed and not evidence.knows(token.key)
     return 1.0 - missing / told if told else 1.0
+
+
+def _stranger(claim: Reading, mentions: Sequence[Mention], evidence: Evidence) -> str | None:
+    """Return a name in a claim that no document knows; a state may be written out or abbreviated."""
+    for token in claim.tokens:
+        if token.key not in claim.names or token.key in GENERIC or token.key in _DAY_NAMES:
+            continue
+        is_confirmed = any(m.start <= token.start < m.end for m in mentions if m.agreement is Agreement.HOLDS)
+        if not is_confirmed and not any(map(evidence.knows, (token.key, *STATES.get(token.key, ())))):
+            return claim.text[token.start : token.end]
+    return None
 
 
 def _has_values(claim: Reading, mentions: Sequence[Mention], told: Sequence[Reading]) -> bool:
@@ -237,7 +201,7 @@ def _is_switch(field: Field) -> bool:
 @lru_cache(maxsize=4096)
 def _leaf_words(key: str) -> tuple[str, ...]:
     words = key_words(key)
-    return tuple(word for word in words if word not in _EMPTY) or words
+    return tuple(word for word in words if word not in EMPTY) or words
 
 
 def _leaf(field: Field) -> tuple[str, ...]:
@@ -250,8 +214,8 @@ def _is_meant(field: Field, claim: Reading) -> bool:
     """Tell whether a claim speaks of what holds the field: a "lot" is one for cars only where parking is spoken of."""
     if len(field.path) < 2:
         return True
-    above = [word for word in key_words(field.path[-2]) if word not in _EMPTY]
-    patterns = [_SETTINGS[word] for word in above if word in _SETTINGS]
+    above = [word for word in key_words(field.path[-2]) if word not in EMPTY]
+    patterns = [SETTINGS[word] for word in above if word in SETTINGS]
     if patterns:
         return any(re.search(pattern, claim.lower) for pattern in patterns)
     return _COMMON.isdisjoint(_leaf(field)) or all(key_of(word) in claim.all_keys for word in above)
@@ -259,7 +223,7 @@ def _is_meant(field: Field, claim: Reading) -> bool:
 
 @lru_cache(maxsize=4096)
 def _pattern(leaf: tuple[str, ...]) -> re.Pattern[str] | None:
-    said = _SAID_AS.get(" ".join(leaf))
+    said = SAID_AS.get(" ".join(leaf))
     return re.compile(rf"\b(?:{said})") if said else None
 
 
@@ -301,7 +265,7 @@ def _is_denied_before(before: str, after: str) -> bool:
     between = before[nouns[-1].end() :]
     if _AFFIRMED.search(between):
         return False
-    return not _LIST_COMMA.search(between) or bool(_OR.search(between) or _OR.search(after[:40]))
+    return not _LIST_COMMA.search(between) or bool(_OR.search(between) or _OR.search(after[:_LIST_REACH]))
 
 
 def _has_rival(before: str, field: Field) -> bool:

@@ -98,6 +98,105 @@ FORMS = {
     "python": str(DINER),
     "indented, behind a heading": "Structured data:\n" + json.dumps(DINER, indent=2),
 }
+CAFE = {
+    "name": "Blue Heron Cafe",
+    "address": "1400 State St",
+    "city": "Santa Barbara",
+    "state": "CA",
+    "categories": "Cafes, Coffee & Tea, American (New), Restaurants, Food",
+    "hours": {
+        "Monday": "6:30-17:0",
+        "Tuesday": "6:30-17:0",
+        "Wednesday": "6:30-17:0",
+        "Thursday": "6:30-17:0",
+        "Friday": "6:30-17:0",
+        "Saturday": "7:0-18:0",
+        "Sunday": "7:0-18:0",
+    },
+    "attributes": {
+        "BusinessParking": {"garage": True, "street": True, "validated": False, "lot": True, "valet": False},
+        "RestaurantsReservations": False,
+        "OutdoorSeating": True,
+        "WiFi": "free",
+        "RestaurantsTakeOut": True,
+        "RestaurantsGoodForGroups": False,
+        "Music": None,
+        "Ambience": {
+            "touristy": False,
+            "hipster": False,
+            "romantic": False,
+            "divey": False,
+            "intimate": False,
+            "trendy": False,
+            "upscale": False,
+            "classy": False,
+            "casual": True,
+        },
+    },
+    "business_stars": 4.0,
+    "review_info": [
+        {
+            "review_stars": 5.0,
+            "review_date": "2021-12-04 20:00:12",
+            "review_text": "Love this little spot! The lattes are perfect and the avocado toast is huge. Staff "
+            "always greet you with a smile, and the patio is dog friendly.",
+        },
+        {
+            "review_stars": 3.0,
+            "review_date": "2021-10-01 01:11:00",
+            "review_text": "Decent coffee but the line was long and they got my order wrong. Prices are a bit "
+            "steep for what you get. Might try again on a weekday.",
+        },
+        {
+            "review_stars": 4.0,
+            "review_date": "2021-09-12 03:44:00",
+            "review_text": "Good place to work, plenty of outlets and fast internet. The breakfast burrito was "
+            "tasty although a little small.",
+        },
+    ],
+}
+OF_THE_CAFE = [
+    "Blue Heron Cafe is a popular cafe and restaurant located at 1400 State St in Santa Barbara, California.",
+    "The establishment offers a variety of food and drinks, including coffee, tea and new American cuisine.",
+    "The cafe has an overall business rating of 4.0 stars.",
+    "It operates Monday through Friday from 6:30 AM to 5:00 PM and on weekends from 7:00 AM to 6:00 PM.",
+    "The cafe is open from 6:30 AM to 5 PM on weekdays and 7 AM to 6 PM on Saturdays and Sundays.",
+    "It is open seven days a week.",
+    "Its hours are 6:30am-5pm on weekdays, and 7am-6pm on weekends.",
+    "The business provides several amenities such as free WiFi, outdoor seating, and takeout options.",
+    "It offers multiple parking options, including a garage, street parking and a lot, but no valet parking.",
+    "However, it does not accept reservations and is not suitable for groups.",
+    "The ambience is casual, with no touristy, hipster, romantic, divey, intimate, trendy, upscale, or classy vibe.",
+    "The ambience is described as casual rather than romantic or upscale.",
+    "Customers have praised the lattes, the avocado toast, and the friendly staff.",
+    "Some customers complained about long lines, wrong orders, and steep prices.",
+    "One customer gave the cafe a 3-star review, citing a long line and an incorrect order.",
+    "Another reviewer, who gave 4 stars, found it a good place to work with plenty of outlets and fast internet.",
+    "The patio is dog-friendly.",
+    "Overall, the cafe receives positive reviews for its coffee and food.",
+    "Based on customer reviews, Blue Heron Cafe offers perfect lattes and a huge avocado toast.",
+    "Parking is available in a garage, on the street, or in a lot.",
+    "There is no valet parking.",
+    "Guests can enjoy their coffee on the outdoor patio.",
+]
+NOT_OF_THE_CAFE = [
+    "Blue Heron Cafe is a highly-rated Italian restaurant in Santa Barbara.",
+    "The cafe is open until 9 PM on Fridays.",
+    "The cafe is closed on Sundays.",
+    "It opens at 6:30 AM every day.",
+    "The cafe takes reservations and is good for groups.",
+    "WiFi is not available.",
+    "Valet parking is available for guests.",
+    "The ambience is hipster and trendy.",
+    "It does not have a parking lot.",
+    "Live music is offered on weekends.",
+    "Reviewers praised the pizza and the fast service.",
+    "The cafe has a 4.5-star rating.",
+    "The breakfast burrito was huge according to one reviewer.",
+    "It offers delivery and catering services.",
+    "Some customers complained about the cold coffee and rude staff.",
+    "The business is wheelchair accessible and accepts credit cards.",
+]
 FEES = "| Group | Fee |\n|---|---|\n| Adults | 8 EUR |\n| Seniors | 5 EUR |"
 
 
@@ -229,3 +328,18 @@ def test_a_field_is_said_in_words_and_a_long_text_in_sentences():
 )  # fmt: skip
 def test_opening_hours_are_read_with_their_days(text, told):
     assert [(sorted(one.days), *one.spans) for one in read_told(text)] == told
+
+
+def test_sentences_as_models_write_them_are_mostly_judged_right():
+    """A second business, 38 sentences in the words of an overview; balanced accuracy of "fully supported"."""
+    document = json.dumps(CAFE)
+    held = [statuses(document, answer) == [AlignmentStatus.FULLY_SUPPORTED] for answer in OF_THE_CAFE]
+    missed = [statuses(document, answer) == [AlignmentStatus.FULLY_SUPPORTED] for answer in NOT_OF_THE_CAFE]
+    assert (sum(held) / len(held) + 1 - sum(missed) / len(missed)) / 2 >= 0.9
+
+
+def test_an_overview_is_likelier_faithful_than_one_with_a_wrong_sentence():
+    document, right = json.dumps(CAFE), " ".join(OF_THE_CAFE[:12])
+    assert ground(split(None, [document], right)).faithful_probability > 0.5
+    for wrong in NOT_OF_THE_CAFE[1:9]:
+        assert ground(split(None, [document], f"{right} {wrong}")).faithful_probability < 0.5

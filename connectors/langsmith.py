@@ -7,6 +7,7 @@ from typing import Any
 
 from connectors.http import Declined, Failing
 from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
+from connectors.langsmith_datasets import keep_examples
 from connectors.langsmith_experiments import examples_of
 from connectors.langsmith_find import OLDEST, Finder
 from connectors.langsmith_labels import peoples_feedback
@@ -15,7 +16,7 @@ from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, sp
 from connectors.langsmith_write import Writer
 from connectors.phoenix_spans import tree_order
 from enricher.errors import BadReply, SetupError, TryAgain
-from enricher.seams import Examples, Health
+from enricher.seams import DatasetExample, Examples, Health, Kept
 from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
@@ -209,6 +210,10 @@ class LangSmithConnector:
     async def confirm(self, annotations: Sequence[Annotation]) -> Sequence[Delivery]:
         """Read written feedback back."""
         return await self._writer.confirm(annotations)
+
+    async def keep_examples(self, name: str, examples: Sequence[DatasetExample]) -> Kept:
+        """Put examples into a dataset, by their ids."""
+        return await keep_examples(self._api, name, examples)
 
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return the examples that the runs of an experiment were made for."""

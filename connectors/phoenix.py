@@ -7,6 +7,7 @@ from math import isclose
 from typing import Any
 
 from connectors.http import Declined, HttpCalls
+from connectors.phoenix_datasets import keep_examples
 from connectors.phoenix_experiments import examples_of
 from connectors.phoenix_find import EXPLICIT, Finder, batched
 from connectors.phoenix_payload import cleaned, refuse_reserved
@@ -15,7 +16,7 @@ from connectors.phoenix_reads import IDS_PER_REQUEST, LARGEST_PAGE, PhoenixReads
 from connectors.phoenix_spans import is_still_running, tree_order
 from connectors.phoenix_writes import AnnotationWriter, postponed
 from enricher.errors import EnricherError, SetupError
-from enricher.seams import Examples, Health
+from enricher.seams import DatasetExample, Examples, Health, Kept
 from enricher.trace import RawTrace, Rejection, RejectReason, ReportFilter, Span, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, DeliveryState
 
@@ -130,6 +131,10 @@ class PhoenixConnector:
             for name in names:
                 if name not in offered:
                     await self._calls.put(f"{path}/{ids[name]}")
+
+    async def keep_examples(self, name: str, examples: Sequence[DatasetExample]) -> Kept:
+        """Put examples into a dataset, by their ids."""
+        return await keep_examples(self._calls, name, examples)
 
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return where the traces of an experiment are, and the examples they were made for; of a project, nothing."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from enricher.trace import Item, Pair, RawTrace, Rejection, TraceQuery, TraceRef, UserReport
 from enricher.verdict import Annotation, Delivery, Provenance, Usage, Verdict
@@ -74,6 +74,35 @@ class ExperimentSource(Protocol):
 
     async def examples(self, name: str, *, is_experiment: bool) -> Examples:
         """Return the project of an experiment (or a project itself) and the examples of its traces, if it has any."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatasetExample:
+    """One example of an evaluation dataset: JSON values throughout."""
+
+    id: str  # a UUID, the same whenever the same answer is exported
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    span_id: str | None = None  # the span or run it comes from, where the platform has it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """What became of examples that were to be in a dataset."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+@runtime_checkable
+class DatasetKeeper(Protocol):
+    """A platform that keeps evaluation datasets."""
+
+    async def keep_examples(self, name: str, examples: Sequence[DatasetExample]) -> Kept:
+        """Put examples into the dataset of that name, made if it is not there; safe to repeat, nothing is doubled."""
         ...
 
 

@@ -74,6 +74,8 @@ async def create_session(state: State, request: Request) -> Response:
 async def create_dataset(state: State, request: Request) -> Response:
     """POST /datasets."""
     body = json.loads(await request.body())
+    if any(one["name"] == body.get("name") for one in state.datasets.values()):
+        raise Refused(409, "Dataset with this name already exists.")
     now = state.clock.now().isoformat()
     stored = {"data_type": "kv", "description": None, **body, "id": str(body.get("id") or uuid.uuid4())}
     stored.update(tenant_id=TENANT_ID, created_at=now, modified_at=now, example_count=0, session_count=0)
@@ -83,34 +85,65 @@ async def create_dataset(state: State, request: Request) -> Response:
 
 async def datasets(state: State, request: Request) -> Response:
     """GET /datasets."""
-    name = request.query_params.get("name")
-    return reply([one for one in state.datasets.values() if name is None or one["name"] == name])
+    asked = request.query_params
+    held = [one for one in state.datasets.values() if "name" not in asked or one["name"] == asked["name"]]
+    return reply(_page(held, request))
 
 
 async def create_examples(state: State, request: Request) -> Response:
     """POST /examples/bulk."""
     made = []
-    for body in json.loads(await request.body()):
+    bodies = json.loads(await request.body())
+    for body in bodies:
         if str(body.get("dataset_id")) not in state.datasets:
             raise Refused(404, "Dataset not found")
+        # All of them or none: an id that is known is no update.
+        if str(body.get("id")) in state.examples:
+            raise Refused(409, f"Example {body['id']} already exists")
+        if (run := body.get("source_run_id")) is not None and str(run) not in state.runs:
+            raise Refused(404, f"Run {run} not found")
+    for body in bodies:
         now = state.clock.now().isoformat()
         stored: dict[str, Any] = {
             **body,
             "id": str(body.get("id") or uuid.uuid4()),
             "created_at": now,
             "modified_at": now,
+            # The service notes the split there.
+            "metadata": {"dataset_split": ["base"], **(body.get("metadata") or {})},
         }
         state.examples[stored["id"]] = stored
         made.append(stored)
     return reply(made)
 
 
+async def update_examples(state: State, request: Request) -> Response:
+    """PATCH /examples/bulk: the parts that are given replace those that are there."""
+    bodies = json.loads(await request.body())
+    for body in bodies:
+        if str(body.get("id")) not in state.examples:
+            raise Refused(404, f"Example {body.get('id')} not found")
+    for body in bodies:
+        held = state.examples[str(body["id"])]
+        given = {key: value for key, value in body.items() if value is not None}
+        if "metadata" in given:
+            given["metadata"] = {"dataset_split": held["metadata"].get("dataset_split"), **given["metadata"]}
+        held.update(given, modified_at=state.clock.now().isoformat())
+    return reply({"message": f"{len(bodies)} examples updated", "count": len(bodies)})
+
+
 async def examples(state: State, request: Request) -> Response:
     """GET /examples."""
     dataset = request.query_params.get("dataset")
     held = [one for one in state.examples.values() if dataset is None or one["dataset_id"] == dataset]
+    return reply(_page(held, request))
+
+
+def _page(held: list[dict[str, Any]], request: Request) -> list[dict[str, Any]]:
     offset, limit = int(request.query_params.get("offset", 0)), int(request.query_params.get("limit", PAGE_LIMIT))
-    return reply(held[offset : offset + limit])
+    if not 1 <= limit <= PAGE_LIMIT:
+        raise invalid("limit", f"at most {PAGE_LIMIT}")
+    return held[offset : offset + limit]
 
 
 def _shown(project: Project) -> dict[str, Any]:

@@ -166,6 +166,7 @@ def _application(gate: Gate) -> Starlette:
         ("POST", "/datasets", projects.create_dataset),
         ("GET", "/datasets", projects.datasets),
         ("POST", "/examples/bulk", projects.create_examples),
+        ("PATCH", "/examples/bulk", projects.update_examples),
         ("GET", "/examples", projects.examples),
     ]
     newer = [

@@ -169,12 +169,12 @@ async def test_retries_are_bounded_within_a_run_and_over_all_runs(store):
     await settled(store, 1)
     platform = Platform()
     platform.broken = lambda one: delivery(one, DeliveryState.RETRY, "404")
-    patience = Patience(first_wait_s=0.001, longest_wait_s=0.01, tries_in_a_run=3, max_attempts=5, between_runs_s=0.05)
+    patience = Patience(first_wait_s=0.001, longest_wait_s=0.01, tries_in_a_run=3, max_attempts=5, between_runs_s=1.0)
 
     first = await deliver(store, {"phoenix": platform}, patience=patience)
     assert (len(platform.batches), first.left, first.failed) == (3, 1, 0)
 
-    await asyncio.sleep(0.06)
+    await asyncio.sleep(1.1)
     last = await deliver(store, {"phoenix": platform}, patience=patience)
     assert (len(platform.batches), last.left, last.failed) == (5, 0, 1)
     assert (await store.explain("t0")).outbox[0].reason == "given up after 5 attempts: 404"

@@ -12,6 +12,9 @@ from enricher.store.records import Backlog, Due, OutboxRecord, Outcome
 from enricher.store.schema import WRITE_BACK_FAILED, WRITE_BACK_IS_OPEN, Utc, Words, outbox
 from enricher.verdict import Annotation, DeliveryState
 
+# Nothing is put off or claimed for so long: what lies further ahead was written by a clock that was set back since.
+_FAR = timedelta(hours=1)
+
 
 def claim_due(connection: Connection, place: str, limit: int, owner: str, claim: timedelta, now: datetime) -> list[Due]:
     """Claim write-backs of the connection `place` whose time has come; nobody else gets them until the claim ends."""
@@ -21,8 +24,8 @@ def claim_due(connection: Connection, place: str, limit: int, owner: str, claim:
         .where(
             outbox.c.connection == place,
             WRITE_BACK_IS_OPEN,
-            outbox.c.next_attempt_at <= now,
-            or_(outbox.c.claimed_by.is_(None), outbox.c.claimed_until <= now),
+            or_(outbox.c.next_attempt_at <= now, outbox.c.next_attempt_at > now + _FAR),
+            or_(outbox.c.claimed_by.is_(None), outbox.c.claimed_until <= now, outbox.c.claimed_until > now + _FAR),
         )
         .order_by(outbox.c.next_attempt_at, outbox.c.key)
         .limit(limit)
@@ -79,10 +82,11 @@ def release(connection: Connection, keys: Sequence[str], owner: str) -> None:
     connection.execute(statement.values(claimed_by=None, claimed_until=None))
 
 
-def next_due(connection: Connection, place: str) -> datetime | None:
+def next_due(connection: Connection, place: str, now: datetime) -> datetime | None:
     """Tell when the next open write-back of a connection can be claimed; None when nothing is open."""
     is_free = or_(outbox.c.claimed_until.is_(None), outbox.c.claimed_until <= outbox.c.next_attempt_at)
     moment = case((is_free, outbox.c.next_attempt_at), else_=outbox.c.claimed_until)
+    moment = case((moment > now + _FAR, bindparam("now", now, type_=Utc)), else_=moment)
     query = select(func.min(moment)).where(outbox.c.connection == place, WRITE_BACK_IS_OPEN)
     earliest: datetime | None = connection.execute(query).scalar()
     return earliest

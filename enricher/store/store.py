@@ -290,7 +290,7 @@ class Store:
 
     async def next_due(self, connection: str) -> datetime | None:
         """Return when the next open write-back can be claimed; None when nothing is open."""
-        return await self._read(lambda c: outbox.next_due(c, connection))
+        return await self._read(lambda c: outbox.next_due(c, connection, self.clock()))
 
     async def backlogs(self) -> dict[str, Backlog]:
         """Count, by connection, what is not delivered."""

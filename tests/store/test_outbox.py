@@ -80,6 +80,18 @@ async def test_a_write_back_is_claimed_when_its_time_has_come(store, clock):
     assert [(due.annotation, due.attempts, due.state) for due in again] == [(first.annotation, 1, DeliveryState.RETRY)]
 
 
+async def test_what_a_clock_that_was_ahead_put_off_or_claimed_is_due(store, clock):
+    clock.forward(days=400)
+    claimed, *others = await store.claim_due("phoenix")
+    later = clock.now + timedelta(minutes=5)
+    await store.record([outcome(other, DeliveryState.RETRY, next_attempt_at=later) for other in others])
+    clock.forward(days=-400)
+
+    assert await store.next_due("phoenix") == clock.now
+    due = await store.claim_due("phoenix")
+    assert {one.annotation.key for one in due} == {one.annotation.key for one in (claimed, *others)}
+
+
 async def test_what_was_sent_is_claimed_to_be_looked_for(store, clock):
     sent_at = clock.now
     claimed = await store.claim_due("phoenix")

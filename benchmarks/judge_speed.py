@@ -81,10 +81,10 @@ def main() -> None:
     # As `enricher judge` does.
     gc.set_threshold(50_000, 20, 20)
     gc.freeze()
-    _judge(judge, _record(chance, 0))  # tables and caches are filled by the first record
+    _judge(judge, record(chance, 0))  # tables and caches are filled by the first record
     started, judged, floor = _memory(), 0.0, 0.0
     for number in range(options.records):
-        item = _record(chance, number)
+        item = record(chance, number)
         made = time.process_time()
         _judge(judge, item)
         done = time.process_time()
@@ -107,9 +107,9 @@ def main() -> None:
 def _measure_long(chance: random.Random) -> None:
     """Show what a record costs as its context grows; linear growth is a steady cost for a thousand words."""
     judge = LocalDiffJudge()
-    _judge(judge, _record(chance, 0))
+    _judge(judge, record(chance, 0))
     for documents in _LONG_DOCUMENTS:
-        items = [_record(chance, n, documents=documents, sentences=_LONG_SENTENCES) for n in range(_LONG_RECORDS)]
+        items = [record(chance, n, documents=documents, sentences=_LONG_SENTENCES) for n in range(_LONG_RECORDS)]
         made = time.process_time()
         for item in items:
             _judge(judge, item)
@@ -139,7 +139,8 @@ def _memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _record(chance: random.Random, number: int, *, documents: int = _DOCUMENTS, sentences: int = _SENTENCES) -> Item:
+def record(chance: random.Random, number: int, *, documents: int = _DOCUMENTS, sentences: int = _SENTENCES) -> Item:
+    """Make one record; no two are the same."""
     texts = [_text(chance, sentences) for _ in range(documents)]
     said = [sentence for text in texts for sentence in text]
     answer = [_answer_sentence(chance, said) for _ in range(_SENTENCES)]

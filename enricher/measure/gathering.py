@@ -58,7 +58,7 @@ async def _on_platforms(store: Store, sources: Sources) -> AsyncIterator[Persons
         spans = list(dict.fromkeys(place.span_id for place in places))
         said = await connector.peoples_labels(project, spans, list(names))
         for place in places:
-            mine = [one for one in said.get(place.span_id, ()) if names[one.name] == place.judge]
+            mine = [one for one in said.get(place.span_id, ()) if names.get(one.name) == place.judge]
             for label in from_platform(place, mine):
                 yield label
 

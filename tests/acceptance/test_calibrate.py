@@ -108,3 +108,9 @@ async def test_findings_are_confirmed_only_while_the_judge_agrees_with_people_an
         shifted = (await user.run("--since", "2h", "--json")).json
         assert any("its model is m-1-july, calibrated was m-1-june" in w for w in shifted["warnings"])
         assert (await written(phoenix, another))["flags"][-1] == "confirmation_held:model_changed"
+
+        drifted = await user.enricher("drift", *FLAGS)
+        assert (drifted.code, "nightly: nothing has moved" in drifted.out) == (0, True)
+        assert "agreement with people: diff@v2 on m-1 (m-1-june)" in drifted.out
+        assert (await user.enricher("drift", "--json", *FLAGS)).json["moved"] is False
+        assert "there is no job 'weekly'" in (await user.enricher("drift", "weekly", *FLAGS)).complaint

@@ -69,6 +69,7 @@ class SettingFigures(Noun):
     flawed_kappa: float | None = None
     classes: tuple[ClassFigures, ...] = ()
     confusion: dict[str, dict[str, int]] = Field(default_factory=dict)  # people's label, then the judge's
+    findings: dict[str, Rate] = Field(default_factory=dict)  # by standing: those that reviewers let stand
     weeks: tuple[Period, ...] = ()
     people: Rate | None = None  # how often two people on one item agree: more can't be asked of a judge
     threshold: Threshold | None = None
@@ -153,6 +154,7 @@ def _figures(setting: Setting, rows: Sequence[Labelled], min_labels: int, min_re
         flawed_kappa=kappa(sides),
         classes=classes(pairings),
         confusion=confusion(pairings, allowed(setting.judge)),
+        findings=_findings(judged),
         weeks=_weeks(judged),
         people=_people(judged),
         threshold=threshold(scored, min_recall),
@@ -182,6 +184,16 @@ def _weeks(rows: Iterable[Labelled]) -> tuple[Period, ...]:
         if row.label.at is not None and row.label.label is not None and row.judged.label is not None:
             by_week[_monday(row.label.at)].append((row.label.label, row.judged.label))
     return tuple(Period(week=week, agreement=_rate(by_week[week])) for week in sorted(by_week))
+
+
+def _findings(rows: Iterable[Labelled]) -> dict[str, Rate]:
+    """Return the share of the findings of each kind that people let stand; only of verdicts that they looked at."""
+    decided: defaultdict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        if row.label.version == row.judged.version:
+            for standing, stands in row.label.findings:
+                decided[standing].append(stands)
+    return {standing: Rate.of_count(sum(found), len(found)) for standing, found in sorted(decided.items())}
 
 
 def _monday(moment: datetime) -> str:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from enricher.errors import SetupError
 from enricher.records import read_lines
 from enricher.steps.rendering import MAIN, NAMES, label
-from enricher.store import Question
+from enricher.store import PersonsDecision, Question
 from enricher.store.calibrations import JudgedPlace
 from enricher.trace import UserReport
 from enricher.trust import Setting
@@ -34,6 +34,7 @@ class Judged:
     label: str | None  # None: it reached no verdict
     score: float | None = None
     input_hash: str | None = None
+    version: str = ""  # of the judge, settings and second check included
     orders: tuple[Order, ...] = ()  # of a pair
 
     @classmethod
@@ -45,6 +46,7 @@ class Judged:
             label=label(verdict) if verdict.status.is_verdict else None,
             score=verdict.score,
             input_hash=input_hash,
+            version=verdict.provenance.version,
             orders=result.orders if isinstance(result, PairwiseResult) else (),
         )
 
@@ -63,6 +65,8 @@ class PersonsLabel:
     at: datetime | None = None
     input_hash: str | None = None  # of what the person saw, if that is known
     judged: Judged | None = None  # the verdict that stood beside it, where the label brings one along
+    version: str = ""  # of the verdict that the person looked at, if that is known
+    findings: tuple[tuple[str, bool], ...] = ()  # of that verdict: standing, and whether the person lets it stand
 
 
 def allowed(judge: str) -> tuple[str, ...]:
@@ -93,7 +97,21 @@ def from_review(questions: Iterable[Question]) -> Iterator[PersonsLabel]:
                 source="review",
                 at=decision.decided_at,
                 input_hash=question.evaluation.input_hash,
+                version=verdict.provenance.version,
+                findings=tuple(_decided_findings(verdict, decision)),
             )
+
+
+def _decided_findings(verdict: Verdict, decision: PersonsDecision) -> Iterator[tuple[str, bool]]:
+    """Yield the findings about which the decision says something: all of them unless single ones were corrected."""
+    for part in verdict.result.findings if verdict.result is not None else ():
+        if decision.outcome == "confirm":
+            yield str(part.standing), True
+        elif decision.outcome == "reject":
+            yield str(part.standing), False
+        elif part.key in decision.labels:
+            said = getattr(part, "alignment_status", None) or getattr(part, "verdict", None) or part.standing
+            yield str(part.standing), str(said) == decision.labels[part.key]
 
 
 def from_platform(place: JudgedPlace, said: Sequence[UserReport]) -> Iterator[PersonsLabel]:

@@ -87,6 +87,8 @@ def _rows(figures: SettingFigures) -> Iterator[tuple[str, str]]:
         yield "anything wrong?", f"{share(figures.flawed_agreement)}, kappa {_value(figures.flawed_kappa)}"
         yield "  found by the judge", f"{share(figures.flawed.recall)} of what people reject"
         yield "  right when it says so", share(figures.flawed.precision)
+    for standing, rate in figures.findings.items():
+        yield f"{standing} findings", f"{share(rate)} that reviewers let stand"
     if figures.people is not None:
         yield "two people agree", share(figures.people)
     for week in figures.weeks:

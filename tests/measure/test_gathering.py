@@ -70,6 +70,20 @@ async def test_all_sources_are_put_together_and_nobody_counts_twice(store, tmp_p
     assert (figures.people.count, figures.people.of) == (0, 1)
 
 
+async def test_of_single_findings_it_is_told_how_many_reviewers_let_stand(store):
+    # Each verdict has one contradicted and one unsupported segment.
+    questions = [await ask(store, number) for number in (1, 2, 3)]
+    await decide(store, questions[0], decision_on(questions[0]))
+    await decide(store, questions[1], decision_on(questions[1], "reject"))
+    await decide(store, questions[2], decision_on(questions[2], "correct", changes=["s2=FULLY_SUPPORTED"]))
+    found, _ = await gather(store, sources())
+    (figures,) = measure(found, min_labels=1, min_recall=0.9)
+    assert {name: (rate.count, rate.of) for name, rate in figures.findings.items()} == {
+        "contradicted": (1, 2),
+        "unsupported": (1, 3),
+    }
+
+
 async def test_a_platform_that_is_away_ends_it_since_figures_on_a_part_would_mislead(store):
     run = await store.start_run("nightly")
     await store.settle(settlement(run, 1))

@@ -60,8 +60,9 @@ def _details(run: RunReport, night: Night) -> Iterator[str]:
         also = f", both for {both} of them" if both else ""
         yield f"Retrieval failed for {retrieval} and generation for {generation} answers{also}."
     failed, rejected = sum(night.failed.values()), sum(night.rejected.values())
+    lost = ((failed, "judgements failed"), (rejected, "traces or answers could not be judged"))
     if failed or rejected:
-        yield f"{failed} judgements failed and {rejected} traces or answers could not be judged; they are in no share."
+        yield f"{' and '.join(f'{count} {what}' for count, what in lost if count)}; they are in no share."
     if night.reports.unreported_critical:
         yield f"{night.reports.unreported_critical} answers that documents contradict were reported by nobody."
 

@@ -80,6 +80,7 @@ class Statement(Noun):
     explanation: str = ""
     certainty: str | None = None  # what a second check made of it
     passages: tuple[Passage, ...] = ()
+    others: tuple[str, ...] = ()  # what other judges say of the same words, where that differs
 
 
 class RankedFinding(Noun):

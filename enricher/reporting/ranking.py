@@ -96,11 +96,14 @@ def _finding(
 def _statements(verdicts: Sequence[Verdict], item: Item | None) -> tuple[Statement, ...]:
     parts = [(verdict, part) for verdict in verdicts if verdict.result for part in verdict.result.findings]
     parts.sort(key=lambda each: _danger(each[1]))
-    found: dict[tuple[str, str], Statement] = {}
+    found: dict[str, Statement] = {}
     for verdict, part in parts:
-        # Two judges that say the same of the same words are one finding.
-        said = (str(part.standing), _folded(part.statement))
-        found.setdefault(said, _statement(verdict, part, item))
+        # What several judges say of the same words is one finding, as the most dangerous has it.
+        said = _folded(part.statement)
+        first = found.setdefault(said, _statement(verdict, part, item))
+        if first.judge != verdict.provenance.judge and first.standing != str(part.standing):
+            other = f"{verdict.provenance.judge}: {str(part.standing).replace('_', ' ')}"
+            found[said] = first.model_copy(update={"others": (*first.others, other)})
     if not found:
         return tuple(_of_half(verdict, item) for verdict in verdicts if isinstance(verdict.result, HalvesResult))
     return tuple(found.values())

@@ -110,6 +110,8 @@ def _finding(finding: RankedFinding) -> Iterator[RenderableType]:
         for passage in statement.passages:
             mark = "" if passage.is_verified else " (not verified)"
             yield Text(f"       {visible(passage.document)}{mark}: “{visible(passage.text)}”", style="cyan")
+        if statement.others:
+            yield Text(f"       other judges: {visible(', '.join(statement.others))}", style="magenta")
         if statement.explanation:
             yield Text(f"       {visible(statement.explanation)}", style="dim")
     if finding.same:

@@ -8,7 +8,7 @@ from enricher.report import RuleCount
 from enricher.reporting.gathering import full_report
 from enricher.store import Evaluation, PersonsDecision, QueueFilter, RefState, Settlement
 from enricher.trace import TraceId, TraceRef, UserReport
-from enricher.verdict import Certainty
+from enricher.verdict import Certainty, Claim, FaithfulnessResult
 from tests.acceptance.cases import case
 from tests.reporting.samples import DOWN, PHOENIX, Case, night, report_of
 
@@ -119,6 +119,18 @@ async def test_answers_that_say_the_same_wrong_thing_are_told_once(store, clock)
     report = await report_of(store, clock, *same, other)
     assert [(one.trace_id, one.same) for one in report.ranked] == [("t0", ("t1", "t2")), ("u", ())]
     assert report.answers_with_findings == 4
+
+
+async def test_what_several_judges_say_of_the_same_words_is_one_finding(store, clock):
+    class Twice(Case):
+        def verdicts(self):
+            claim = Claim(claim_id="c1", text=self.answer, verdict="UNSUPPORTED")
+            found = FaithfulnessResult(claims=(claim,))
+            return [*super().verdicts(), self._verdict("faithfulness", found)]
+
+    report = await report_of(store, clock, Twice(trace="t", status="CONTRADICTED"))
+    ((statement,),) = (finding.statements for finding in report.ranked)
+    assert (statement.standing, statement.others) == ("contradicted", ("faithfulness: unsupported",))
 
 
 async def test_an_answer_of_which_only_a_half_failed_says_which(store, clock):

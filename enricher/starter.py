@@ -75,7 +75,8 @@ def _head(answers: Answers) -> list[str]:
     key = _KEYS.get(answers.platform)
     return [
         f"# yaml-language-server: $schema={SCHEMA_FILE}",
-        "# Config of Trace Enricher. What it leaves out has the default that config/default.yaml explains.",
+        "# Config of Trace Enricher. Every other key has a default: your editor explains them by the schema above,",
+        "# and so does config/default.yaml of the project.",
         f"# Secrets never stand here; they come from the environment{f': {key}' if key else ''}.",
         "",
         "store: sqlite:///trace-enricher.db # runs and verdicts; for several machines postgresql://...",
@@ -110,23 +111,31 @@ def _connection(answers: Answers) -> list[str]:
 def _job(answers: Answers) -> list[str]:
     names = [name.strip() for name in answers.project.split(",") if name.strip()]
     projects = "all" if names == ["all"] else f"[{', '.join(map(_quoted, names))}]"
-    report = "score" if answers.platform == "langsmith" else "feedback"
     return [
         "",
         "jobs:",
         "  nightly:",
         f"    connection: {answers.platform}",
         f"    projects: {projects}",
-        "    rules: # a trace that several rules choose is judged once",
-        "      - name: reported # what users complained about, also days later",
-        "        reports: # the name that your application gives its feedback",
-        f"          - {{name: user_{report}, max_score: 0}}",
-        "          - {name: user_feedback, labels: [thumbs-down]}",
-        "      - name: sampled # and a tenth of all the others",
-        "        rate: 0.1",
+        *_rules(answers.platform),
         "    judges: [diff] # also: faithfulness, halves, consistency",
         "    # risk_level: high # every contradiction and every score below 0.9 goes to people as well",
         f"    schedule: {_times(answers.when)}",
+    ]
+
+
+def _rules(platform: Platform) -> list[str]:
+    if platform == "files":
+        return ["    rules:", "      - name: all # rate: 0.1 would take a tenth"]
+    report = "user_score" if platform == "langsmith" else "user_feedback"
+    return [
+        "    rules: # a trace that several rules choose is judged once",
+        "      - name: reported # what users complained about, also days later",
+        "        reports: # the name that your application gives its feedback",
+        f"          - {{name: {report}, max_score: 0}}",
+        "          - {name: user_feedback, labels: [thumbs-down]}",
+        "      - name: sampled # and a tenth of all the others",
+        "        rate: 0.1",
     ]
 
 

@@ -70,6 +70,7 @@ async def test_questions_are_asked_for_what_no_flag_says_and_an_empty_answer_tak
     assert written["connections"] == {"files": {"kind": "files", "paths": ["exports/*.jsonl.gz"]}}
     assert written["jobs"]["nightly"]["projects"] == ["default"]
     assert written["jobs"]["nightly"]["schedule"] is None
+    assert written["jobs"]["nightly"]["rules"] == [{"name": "all"}], "of a file, everything is meant"
 
 
 @pytest.mark.parametrize(

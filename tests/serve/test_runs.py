@@ -1,17 +1,14 @@
 """The pages of runs: the list, the report of one, and the progress of one that is under way."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 import pytest
 
-from connectors.files import FilesConnector
 from enricher.store import RunState
-from enricher.trace import RawTrace, Rejection, TraceRef
 from tests.serve.conftest import served
 from tests.serve.seeded import HOSTILE, World, contradicted, good
+from tests.serve.under_way import run_under_way
 
 
 @pytest.fixture
@@ -25,39 +22,10 @@ async def site(store):
         yield visited
 
 
-class Halted(FilesConnector):
-    """Gives one trace and holds the others back."""
-
-    released: asyncio.Event
-    held: asyncio.Event
-
-    async def pull(self, refs: Sequence[TraceRef]) -> AsyncIterator[RawTrace | Rejection]:
-        pulled = [one async for one in super().pull(refs)]
-        yield pulled[0]
-        self.held.set()
-        await self.released.wait()
-        for one in pulled[1:]:
-            yield one
-
-
 @pytest.fixture
 async def under_way(world):
-    """Give a world whose run has judged one trace of three and waits; and what lets it go on."""
-    world.trace(good("q1"), contradicted("q2"), good("q3", is_broken=True))
-    Halted.released, Halted.held = asyncio.Event(), asyncio.Event()
-    running = asyncio.create_task(world.run(Halted))
-
-    async def finish():
-        Halted.released.set()
-        return await running
-
-    async with asyncio.timeout(30):
-        await Halted.held.wait()
-        (run,) = await world.store.runs()
-        while not (await world.store.tally(run.id)).evaluations:
-            await asyncio.sleep(0.01)
-    yield run, finish
-    await finish()
+    async with run_under_way(world) as held:
+        yield held
 
 
 async def test_without_a_run_the_list_says_how_to_begin(site):

@@ -22,7 +22,7 @@ def list_(config: ConfigFile = None, as_json: AsJson = False) -> None:
         return
     for row in rows:
         known = f"  {row['regression']}" if row["state"] == "released" else ""
-        print(f"{row['name']:<20} {row['hash'][:12]}  {row['state']:<8}{known}".rstrip())
+        print(f"{row['name']:<22} {row['hash'][:12]}  {row['state']:<8}{known}".rstrip())
 
 
 @group.command("show")

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from enricher.errors import SetupError
+from enricher.report import SOUND
 from enricher.serve.charts import formatter
 from enricher.serve.drawing import charts, score_lines
 from enricher.serve.site import Refused, render, site_of
 from enricher.serve.trends import (
-    SOUND,
     group_name,
     group_row,
     groups_of,

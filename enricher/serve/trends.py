@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from enricher.report import SOUND
 from enricher.store.nights import JudgeNight, Night
 
 Link = Callable[..., str]  # of a night and what is behind a figure of it
-
-# Labels of verdicts that hold nothing against an answer.
-SOUND = ("faithful", "pass", "consistent", "none", "no_claims")
 _NOBODY = JudgeNight()
 
 

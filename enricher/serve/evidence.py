@@ -48,7 +48,7 @@ class Passage:
     def check(self) -> str:
         """Say how far it can be believed."""
         if self.quote.check is QuoteCheck.MISATTRIBUTED:
-            return f"in {', '.join(self.quote.found_in) or 'another document'} instead"
+            return f"in {', '.join(self.quote.found_in)[:200] or 'another document'} instead"
         return {QuoteCheck.VERIFIED: "verbatim", QuoteCheck.NOT_VERIFIED: "not found in the document"}.get(
             self.quote.check, "not checked"
         )

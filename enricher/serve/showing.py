@@ -31,7 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"moment": moment, "words": words, "percent": percent, "count": thousands}
-    made.filters |= {"sign": sign, "glyph": glyph}
+    made.filters |= {"sign": sign, "glyph": glyph, "cut": cut}
     made.globals["static"] = static
     return made
 
@@ -92,6 +92,12 @@ def sign(word: object) -> str:
 def glyph(standing: object) -> str:
     """Return the sign of a standing."""
     return _GLYPHS.get(str(standing), "?")
+
+
+def cut(text: object, length: int = 2000) -> str:
+    """Print no more than so many characters of a text, and say that there are more."""
+    whole = str(text)
+    return whole if len(whole) <= length else f"{whole[:length]} … ({len(whole) - length:,} more characters)"
 
 
 def percent(share: float | None) -> str:

@@ -110,7 +110,7 @@ class Provenance(Noun):
     """What produced a verdict; together the version under which verdicts may be compared."""
 
     judge: str  # diff, faithfulness, halves, consistency, pairwise
-    engine: str  # local, openai
+    engine: str  # local, openai, hub
     prompt: str | None = None  # "diff@v2"
     prompt_hash: str | None = None
     model: str | None = None  # as configured, or the version of the embedded engine

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enricher.rates import Rate, largest_gap, stability_by_chance, stability_index
@@ -63,12 +63,14 @@ def test_the_largest_gap_lies_between_cumulated_shares():
     assert largest_gap([], []) == 0.0
 
 
+@settings(deadline=None)
 @given(counts)
 def test_a_distribution_does_not_differ_from_itself(histogram):
     assert stability_index(histogram, histogram) == 0.0
     assert largest_gap(histogram, histogram) == 0.0
 
 
+@settings(deadline=None)
 @given(st.data(), counts)
 def test_no_distance_is_negative(data, histogram):
     other = data.draw(st.lists(st.integers(0, 500), min_size=len(histogram), max_size=len(histogram)))

@@ -1,7 +1,7 @@
 """Agreement between people and judge, against values from textbooks and worked out by hand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enricher.measure.agreement import bootstrapped, classes, confusion, kappa, threshold, worse_by_chance
@@ -97,6 +97,7 @@ def test_the_sign_test_is_exact(worse, better, expected):
     assert worse_by_chance(worse, better) == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(PAIRINGS)
 def test_kappa_is_at_most_one_and_the_same_for_both_sides(pairings):
     value = kappa(pairings)
@@ -108,12 +109,14 @@ def test_kappa_is_at_most_one_and_the_same_for_both_sides(pairings):
         assert (value == pytest.approx(1.0)) == all(one == other for one, other in pairings)
 
 
+@settings(deadline=None)
 @given(PAIRINGS)
 def test_the_confusion_matrix_counts_every_item_once(pairings):
     assert sum(sum(row.values()) for row in confusion(pairings).values()) == len(pairings)
     assert sum(found.people for found in classes(pairings)) == len(pairings)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.floats(0, 1))
 def test_a_threshold_that_is_enough_catches_the_share(scored, wanted):
     advised = threshold(scored, wanted)

@@ -4,7 +4,7 @@ import json
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enricher.errors import SetupError
@@ -188,6 +188,7 @@ def test_the_text_shows_what_changed_and_why(capsys):
 labels = st.sampled_from([F, P, C])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(labels, labels, st.one_of(st.none(), labels)), max_size=20))
 def test_every_item_has_exactly_one_change_and_the_json_holds_them_all(rows):
     before = baseline_of(*((expected, said) for expected, said, _ in rows))

@@ -20,6 +20,13 @@ T = TypeVar("T")
 # How long one statement waits for another process's write before the store itself decides about another try.
 BUSY_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 10
+# A host of PostgreSQL that vanishes without a word is noticed within a minute; the system's own limits are hours.
+_NOTICE_SILENCE = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
 
 # Marks connections whose transactions write.
 WRITES = "enricher_writes"
@@ -69,7 +76,11 @@ def connect(url: URL) -> Engine:
             pool_size=3,
             pool_pre_ping=True,
             hide_parameters=True,
-            connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "trace-enricher"},
+            connect_args={
+                "connect_timeout": CONNECT_TIMEOUT_S,
+                "application_name": "trace-enricher",
+                **_NOTICE_SILENCE,
+            },
         )
     except (ModuleNotFoundError, NoSuchModuleError):
         raise SetupError("PostgreSQL needs a driver; run: pip install 'trace-enricher[postgres]'") from None

@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 from enricher.errors import SetupError, Unavailable
 from enricher.store import Store
-from enricher.store.engine import parse_url
+from enricher.store.engine import connect, parse_url
 from tests.store.samples import evaluation, settlement, verdict
 
 
@@ -53,9 +53,18 @@ async def test_a_postgresql_that_does_not_answer_is_a_sentence_without_its_passw
     assert "\n" not in str(caught.value)
 
 
+def test_a_host_of_postgresql_that_vanishes_is_noticed_within_a_minute(postgres_url):
+    engine = connect(parse_url(postgres_url))
+    with engine.connect() as connection:
+        in_force = connection.connection.driver_connection.info.get_parameters()
+    engine.dispose()
+    assert in_force["tcp_user_timeout"] == "60000"
+    assert in_force["keepalives_idle"] == "30"
+
+
 async def test_a_missing_postgresql_database_is_a_sentence(postgres):
     with pytest.raises(SetupError, match=r"does not exist|can't be used"):
-        await Store.open(f"postgresql://postgres@/nowhere?host={postgres}")
+        await Store.open(f"postgresql://postgres@/nowhere?host={postgres.folder}")
 
 
 async def test_a_lock_that_passes_is_waited_for(tmp_path):

@@ -42,9 +42,9 @@ def health_app(
         try:
             jobs = await schedule.standings()
         except EnricherError as error:
-            return JSONResponse({"ready": False, "reason": str(error)}, 503)
+            return JSONResponse(whole({"ready": False, "reason": str(error)}), 503)
         reason = _not_ready(schedule)
-        body = {"ready": not reason, "reason": reason, "jobs": _rows(jobs)}
+        body = whole({"ready": not reason, "reason": reason, "jobs": _rows(jobs)})
         return JSONResponse(body, 503 if reason else 200)
 
     return Starlette(routes=[Route("/health", health), Route("/ready", ready), *more])

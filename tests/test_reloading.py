@@ -156,9 +156,10 @@ async def test_a_wrong_config_is_told_loudly_and_the_old_one_still_counts(keeper
     assert "enricher_config_current 0\n" in await Metrics(keeper.store, keeper.watch.metrics).text()
     transport = httpx.ASGITransport(health_app(keeper.schedule, config=lambda: keeper.watch.standing))
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-        reply = await client.get("/health")
+        reply, ready = await client.get("/health"), await client.get("/ready")
     assert (reply.status_code, reply.json()["status"]) == (200, "degraded")
     assert told in reply.json()["config"]["problem"]
+    assert (ready.status_code, ready.json()["config"]["state"]) == (200, "refused"), "runs go on by the old config"
     before = len(runs.ended)
     await until(lambda: len(runs.ended) > before)
     assert {rate for _, rate in runs.ended} == {0.1}

@@ -118,7 +118,7 @@ def test_a_file_that_is_no_mapping_is_one_sentence(tmp_path, text, reason):
 
 
 def test_a_missing_file_is_named():
-    with pytest.raises(SetupError, match=r"nowhere\.yaml can't be read"):
+    with pytest.raises(SetupError, match=r"nowhere\.yaml can't be read: .*; enricher init writes one"):
         load(Path("nowhere.yaml"), {})
 
 

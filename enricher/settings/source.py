@@ -69,7 +69,8 @@ def _from_file(path: Path) -> Source:
         node = loader.get_single_node()
         document = loader.construct_document(node) if node is not None else None
     except OSError as error:
-        raise SetupError(f"the config file {path} can't be read: {error.strerror}") from error
+        advice = "; enricher init writes one" if isinstance(error, FileNotFoundError) else ""
+        raise SetupError(f"the config file {path} can't be read: {error.strerror}{advice}") from error
     except UnicodeDecodeError as error:
         raise SetupError(f"the config file {path} is no UTF-8 text; save it as UTF-8") from error
     except RecursionError as error:

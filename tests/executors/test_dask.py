@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from distributed import LocalCluster
 
 from enricher.errors import SetupError, TryAgain
 from enricher.executors.dask import DaskExecutor
@@ -99,6 +100,18 @@ async def test_a_scheduler_that_goes_away_is_an_outage_and_not_a_wait_for_ever(c
     with pytest.raises(TryAgain, match="scheduler"):
         await work()
     assert 0 < len(results) < 200
+
+
+async def test_a_cluster_that_adapts_grows_for_the_work_and_shrinks_when_it_is_done():
+    local = {"processes": True, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    async with LocalCluster(n_workers=0, asynchronous=True, silence_logs=50, **local) as cluster:
+        cluster.adapt(minimum=0, maximum=2, interval="100ms", wait_count=5, target_duration="500ms")
+        results = [one async for one in DaskExecutor(cluster.scheduler_address).map(doubled, numbers(150))]
+        assert sorted(result for result, _ in results) == [2 * number for number in range(150)]
+        assert len({process for _, process in results}) >= 2
+        async with asyncio.timeout(60):
+            while cluster.scheduler.workers:
+                await asyncio.sleep(0.1)
 
 
 async def test_an_address_where_nobody_listens_is_a_setup_error():

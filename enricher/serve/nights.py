@@ -1,5 +1,6 @@
 """Nights over time: what every run came to, narrowed down and grouped, and the answers behind each figure."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -101,9 +102,11 @@ async def show_nights(request: Request) -> Response:
     """Show the nights of the window."""
     store, choice = site_of(request).store, Choice.of(request)
     try:
-        found = await nights(store, choice.wanted)
-        split = await nights(store, choice.wanted, by=choice.by) if choice.by else []
-        known = await groupings(store, Wanted(job=choice.job or None, runs=choice.runs))
+        found, split, known = await asyncio.gather(
+            nights(store, choice.wanted),
+            nights(store, choice.wanted, by=choice.by) if choice.by else _none(),
+            groupings(store, Wanted(job=choice.job or None, runs=choice.runs)),
+        )
     except SetupError as problem:
         raise Refused(400, f"{problem}.") from None
     judge = choice.judge or leading_judge(found) or "diff"
@@ -129,6 +132,10 @@ async def show_nights(request: Request) -> Response:
         is_judged=any(night.judged for night in found),
         **_drawn(choice, judge, found, split),
     )
+
+
+async def _none() -> list[Night]:
+    return []
 
 
 def _drawn(choice: Choice, judge: str, found: Sequence[Night], split: Sequence[Night]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {
-    path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/*")]
+    path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
 }
 EXAMPLES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "config").glob("**/*.yaml")}
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "enricher").glob("**/*.py"))

@@ -96,7 +96,9 @@ async def _platform(name: str, section: Connection, connectors: dict[str, Connec
 async def _jobs(app: App) -> AsyncIterator[Check]:
     for name, job in app.settings.jobs.items():
         if job.connection not in app.connectors:
-            yield Check(name=f"job {name}", ok=False, problems=(f"its connection {job.connection} is of no use",))
+            yield Check(
+                name=f"job {name}", ok=False, problems=(f"mend connection {job.connection} first, which is told above",)
+            )
             continue
         try:
             async with app.plan(name) as plan:

@@ -56,8 +56,9 @@ async def check_clock(name: str, base_url: str, now: Callable[[], datetime], tim
         return Check(name=title, ok=True, facts={"difference": f"not known: {error or type(error).__name__}"})
     ahead_s = (begun - date).total_seconds() + half_s - _ROUNDED_S
     way = "ahead of" if ahead_s > 0 else "behind"
-    facts = {"difference": f"this machine is {abs(ahead_s):.0f} s {way} the platform"}
+    told = f"this machine is {abs(ahead_s):.0f} s {way} the platform" if abs(ahead_s) >= 1 else "less than a second"
+    facts = {"difference": told}
     if abs(ahead_s) <= _SKEW_S:
         return Check(name=title, ok=True, facts=facts)
-    advice = f"{facts['difference']}: keep the time by NTP, or traces near the edges of windows are taken late"
+    advice = f"{told}: keep the time by NTP, or traces near the edges of windows are taken late"
     return Check(name=title, ok=abs(ahead_s) <= _WRONG_S, facts=facts, problems=(advice,))

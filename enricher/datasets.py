@@ -3,10 +3,12 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from enricher.app import App
 from enricher.errors import SetupError
+from enricher.handling import patiently
 from enricher.privacy import redaction_rules
 from enricher.seams import DatasetExample, DatasetKeeper, Kept
 from enricher.settings import Settings
@@ -68,7 +70,7 @@ async def export_dataset(
         examples = await _examples(app.store, chosen, rules, place=keeper[0] if keeper else None)
         if not examples:
             raise SetupError("no finding matches; `enricher report` and `enricher review list` show what there is")
-        kept = Kept() if keeper is None else await keeper[1].keep_examples(name, examples)
+        kept = Kept() if keeper is None else await patiently(partial(keeper[1].keep_examples, name, examples))
     return DatasetExport(
         dataset=name,
         to=to,

@@ -124,7 +124,7 @@ def known_visitor(request: Request) -> Visitor | None:
         role = session["role"]
     if role is None:
         return None
-    if not site.access.asks:
+    if not site.access.asks or site.access.read_only:
         role = site.access.role_without_token  # the flag may have changed since
     return Visitor(person=session.get("person", ""), role=Role(role), csrf=csrf_of(request))
 

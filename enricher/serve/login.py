@@ -7,6 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from enricher.serve.access import person_by_default
 from enricher.serve.guard import begin_session, check_form, csrf_of, first, form_of, known_visitor, own_path
 from enricher.serve.site import render, site_of
+from enricher.store.queue import NOBODY
 
 router = APIRouter()
 _LONGEST_NAME = 80
@@ -24,6 +25,7 @@ async def sign_in(request: Request) -> Response:
     await check_form(request, csrf_of(request))
     site, form = site_of(request), await form_of(request)
     wanted, person = first(form, "next"), " ".join(first(form, "person").split())[:_LONGEST_NAME]
+    person = "" if person == NOBODY else person
     if not site.access.asks:
         begin_session(request, site.access.role_without_token, person or person_by_default())
         return RedirectResponse(own_path(wanted), 303)

@@ -153,7 +153,8 @@ async def act(request: Request) -> Response:
         await give_back(site, visitor, chosen)
         request.session["said"] = ["good", _told("given back", len(chosen), 0)]
     elif what in OUTCOMES and what != "correct":
-        request.session["said"] = await _decide_all(site, visitor, chosen, what, first(form, "comment"))
+        said = await _decide_all(site, visitor, chosen, what, first(form, "comment"))
+        request.session["said"] = [*said, f"/review/{alone}"] if alone else said
     else:
         raise Refused(400, "There is no such action.")
     return RedirectResponse(own_path(first(form, "back"), "/queue"), 303)

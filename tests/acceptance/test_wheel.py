@@ -58,6 +58,8 @@ def test_the_wheel_carries_prompts_config_templates_and_demo_traces_and_nothing_
     assert "enricher/_prompts/diff/v2.md" in shipped
     assert shipped <= names
     assert {"enricher/_config/default.yaml", "enricher/demo/traces.jsonl.gz"} <= names
+    pages = ("static/htmx.min.js", "static/htmx.LICENSE", "static/enricher.css", "templates/trace.html")
+    assert {f"enricher/serve/{page}" for page in pages} <= names
     assert {"enricher/templates/report.html", "enricher/store/migrations/env.py", "connectors/phoenix.py"} <= names
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"enricher", "connectors"}
     assert not [name for name in names if re.search(r"(^|/)(tests?|shared|__pycache__)/|\.(pyc|db)$", name)]

@@ -144,6 +144,20 @@ async def test_a_session_ends_when_the_token_changes_and_outlives_a_restart(stor
             assert (await again.get(PAGE)).status_code == status
 
 
+async def test_a_session_of_before_decides_nothing_once_the_server_is_read_only(store):
+    async with served(store, token=TOKEN) as browser:
+        await browser.sign_in()
+        cookies = dict(browser.client.cookies)
+    async with served(store, token=TOKEN, read_only=True) as browser:
+        browser.client.cookies.update(cookies)
+        page = (await browser.get(PAGE)).text
+        assert "read only" in page
+        token = re.search(r"X-CSRF-Token&#34;: &#34;([^&]+)|X-CSRF-Token\": \"([^\"]+)", page)
+        answer = await browser.client.post("/queue/next", headers={"x-csrf-token": token[1] or token[2]})
+        assert answer.status_code == 403
+        assert "not decide" in answer.text
+
+
 async def test_a_page_that_does_not_exist_says_so(store):
     async with served(store) as browser:
         answer = await browser.get("/nothing")

@@ -134,7 +134,9 @@ async def test_one_button_decides_one_item(store):
     async with served(store) as browser:
         first, _ = ids((await browser.get("/queue")).text)
         await browser.post("/queue", {"do": f"confirm:{first}"}, of="/queue")
-        assert asked((await browser.get("/queue")).text) == ["Question 1?"]
+        text = (await browser.get("/queue")).text
+        assert asked(text) == ["Question 1?"]
+        assert f'1 item confirmed. <a href="/review/{first}">Look again</a>' in text
         nothing = await browser.post("/queue", {"do": "confirm"}, of="/queue")
         assert nothing.status_code == 303
         assert "Choose items first." in (await browser.get("/queue")).text

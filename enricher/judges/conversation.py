@@ -110,17 +110,23 @@ async def ask(
     max_tokens: int,
     talk: Talk,
 ) -> R | Unusable:
-    """Ask once and read the one object of the reply, which has one of the `keys`."""
+    """Ask and read the one object of the reply, which has one of the `keys`.
+
+    A reply that breaks off was lost on its way, and no fault of the model's: the same is asked once more.
+    """
     name = prompt.name.replace("@", "_")
-    reply = await chat.ask(messages, schema=prompt.schema, schema_name=name, max_tokens=max_tokens)
-    talk.note(reply)
-    if isinstance(reply, NoReply):
-        return Unusable(status=reply.status, problem=reply.failure)
-    found = read_object(reply.content, keys=keys, finish_reason=reply.finish_reason, refusal=reply.refusal)
-    if isinstance(found, Unusable):
-        return found
-    talk.note_object(found)
-    return read(found.value)
+    for is_again in (False, True):
+        reply = await chat.ask(messages, schema=prompt.schema, schema_name=name, max_tokens=max_tokens)
+        talk.note(reply)
+        if isinstance(reply, NoReply):
+            return Unusable(status=reply.status, problem=reply.failure)
+        found = read_object(reply.content, keys=keys, finish_reason=reply.finish_reason, refusal=reply.refusal)
+        if not isinstance(found, Unusable):
+            talk.note_object(found)
+            return read(found.value)
+        if is_again or not found.is_broken_off:
+            return found
+    raise AssertionError("unreachable")
 
 
 async def converse(

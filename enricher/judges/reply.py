@@ -57,6 +57,7 @@ class Unusable:
     problem: str
     missing: tuple[str, ...] = ()  # segments without a verdict, when the status is JUDGE_INCOMPLETE
     flags: tuple[str, ...] = ()
+    is_broken_off: bool = False  # in the middle, although the model says that it had ended
 
 
 class _Conflict(ValueError):
@@ -158,7 +159,8 @@ def _only_verdict(text: str, keys: Collection[str]) -> ReplyObject | Unusable:
         return Unusable(status=Status.JUDGE_EMPTY, problem="the reply holds nothing but reasoning")
     spans = list(_spans(visible))
     if spans and not spans[-1][1]:
-        return Unusable(status=Status.JUDGE_PARSE_ERROR, problem="the JSON object has no end")
+        problem = "the JSON object has no end"
+        return Unusable(status=Status.JUDGE_PARSE_ERROR, problem=problem, is_broken_off=True)
     read = [_loads(visible[start:end]) for start, end in spans]
     values = [value for value, _ in read]
     chosen = _chosen(values, keys, visible, is_repaired=any(repaired for _, repaired in read))

@@ -267,6 +267,18 @@ async def test_a_bad_reply_is_asked_for_once_more_with_its_error(server, connect
     assert len(verdict.raw_replies) == 2
 
 
+async def test_a_reply_that_breaks_off_is_asked_for_again_as_it_was_and_then_with_its_error(server, connect):
+    broken = Say(json.dumps(says(*BOTH).content)[:-20])
+    server.script(broken, broken, broken, says(*BOTH))
+    verdict = await connect(server).judge(TWO)
+    assert (verdict.status, verdict.score) == (Status.OK, 1.0)
+    prompts = [request.prompt for request in server.requests]
+    assert prompts[0] == prompts[1]
+    assert "PREVIOUS_ERROR: the JSON object has no end" in prompts[2]
+    assert prompts[2] == prompts[3]
+    assert len(verdict.raw_replies) == 4
+
+
 async def test_a_second_bad_reply_stands(server, connect):
     server.script(Say("nothing"), Say("nothing again"), says(*BOTH))
     verdict = await connect(server).judge(TWO)

@@ -29,8 +29,7 @@ class Keeper:
 
     async def __aenter__(self) -> "Keeper":
         self.keeping = asyncio.create_task(self.schedule.keep(self.stop))
-        while self.schedule._clock is None:
-            await asyncio.sleep(0)
+        await until(lambda: self.schedule._clock is not None)
         return self
 
     async def __aexit__(self, *_problem: object) -> None:

@@ -159,8 +159,8 @@ class Evidence:
         if language is None:
             return False
         if self._languages is None:
-            # What was put into words here, "no take out", tells nothing.
-            said = (source for place, source in enumerate(self.sources) if place not in self._said_by_records)
+            # What was put into words here, "no take out", tells nothing, nor does an address on the web.
+            said = (s for n, s in enumerate(self.sources) if n not in self._said_by_records and "://" not in s.text)
             known = Counter(source.reading.language for source in islice(said, _LANGUAGE_SAMPLE))
             del known[None]
             self._languages = frozenset(code for code in known if code)

@@ -294,3 +294,10 @@ def test_a_language_that_the_engine_knows_little_of_is_named_and_lowers_its_conf
     assert (right.score < 0.85) is is_weak
     assert (wrong.score > 0.15) is is_weak
     assert right.score > 0.5 > wrong.score
+
+
+def test_an_address_on_the_web_is_written_in_no_language():
+    document = "[1] https://www.example.com/guilds\n[2] https://www.example.org/trade-e-history.htm"
+    [segment] = ground(split(None, [document], "Guilds set the prices of bread.")).segments
+    assert "cross_lingual" not in segment.flags
+    assert str(segment.alignment_status) == "UNSUPPORTED"

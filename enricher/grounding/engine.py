@@ -8,6 +8,7 @@ from enricher.grounding.absence import beside_absence, decide_absence, read_abse
 from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, is_weak, towards_middle, trust_in
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
+from enricher.grounding.nearness import nearness_of
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.probability import faithful_probability, read_signals, segment_probability
@@ -18,7 +19,7 @@ from enricher.grounding.tokens import FULL
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
 
-VERSION = "grounding-3"  # raised whenever the same item may be judged otherwise
+VERSION = "grounding-4"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
@@ -102,7 +103,8 @@ def _probability(readings: list[Reading], decisions: list[Decision], evidence: E
     elif (across := across_languages(decisions)) is not None:
         found = across
     else:
-        found = faithful_probability(read_signals(readings, decisions, evidence))
+        nearness = nearness_of(readings, decisions, evidence)
+        found = faithful_probability(read_signals(readings, decisions, evidence), nearness)
     trusts = [trust_in(reading, decision) for reading, decision in zip(readings, decisions, strict=True)]
     return towards_middle(found, sum(trusts) / len(trusts))
 
@@ -152,7 +154,9 @@ def _decide(sentence: Sentence, reading: Reading, evidence: Evidence, question: 
         return None
     if question is not None and (decision := _decide_short(sentence.text, reading, evidence, question)):
         return decision
-    return _decided(reading, evidence, question)
+    decision = _decided(reading, evidence, question)
+    decision.is_of_words = not evidence.fields
+    return decision
 
 
 def _decide_beside(lacking: str, others: list[str], evidence: Evidence, question: Question | None) -> Decision:

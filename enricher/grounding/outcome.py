@@ -25,3 +25,4 @@ class Decision:
     share: float  # of the claim that the evidence covers
     is_certain: bool  # False where the words alone had to decide
     flags: list[str] = field(default_factory=list)
+    is_of_words: bool = False  # decided by words and comparers alone

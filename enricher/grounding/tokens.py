@@ -113,6 +113,11 @@ _DEPENDENT = _SECOND_WORDS | _DIRECTIONS.keys()  # words that are read together 
 _BY_A_NUMBER = re.compile(r"\s+(?:by\s+|from\s+|about\s+|around\s+|nearly\s+|over\s+)?[€$£]?\d")
 
 
+def is_function_word(word: str) -> bool:
+    """Tell whether a word in lower case says nothing by itself."""
+    return word in _FUNCTION
+
+
 def is_concept(key: str) -> bool:
     """Tell whether a key stands for a concept whose words in other languages are known."""
     return key in _NAMED_CONCEPTS

@@ -1,0 +1,153 @@
+"""Tell how near a claim is in meaning to sentences of the documents: other words for the same are no invention.
+
+A small sentence encoder (`training/CARD.md` names its origin and hash) turns each text into a vector for every token
+and one for the whole. A claim is near when each of its words has a near one in some sentence, and when one sentence as
+a whole is near. The encoder speaks English; nothing else is asked of it.
+"""
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from enricher.errors import SetupError
+from enricher.grounding.lazy import lazy
+from enricher.grounding.tokens import is_function_word
+
+FOLDER = Path(__file__).resolve().parent / "model"
+WEIGHTS = "encoder.onnx"
+MAX_TOKENS = 128  # of one text; what stands behind them is not read
+_BATCH_TOKENS = 512  # with padding; larger batches are slower on a CPU and cost memory
+_REMEMBERED = 1024  # texts, about 20 kB each: judges share documents, and so do claims
+_SMALL_WORD = 0.15  # what a word without content counts
+_WORD = re.compile(r"\w")
+_PAD = 0
+
+Floats = NDArray[np.float32]
+
+
+class Closeness(NamedTuple):
+    """How near a claim is to sentences, each within -1 and 1."""
+
+    words: float  # mean over its words of the nearest word in any sentence
+    whole: float  # of the nearest sentence
+
+
+class Encoded(NamedTuple):
+    """A text as the encoder reads it; all vectors have unit length."""
+
+    tokens: Floats  # (tokens, width), the special ones left out
+    weights: Floats  # (tokens,)
+    whole: Floats  # (width,)
+
+
+class Encoder:
+    """The weights of one process, loaded with the first text. Threads may share it."""
+
+    def __init__(self, folder: Path = FOLDER, *, threads: int = 1) -> None:
+        self._folder = folder
+        self._threads = threads
+        self._known: OrderedDict[str, Encoded] = OrderedDict()
+        self._lock = Lock()
+
+    def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
+        """Encode texts, each once; the latest are remembered.
+
+        Raises SetupError when the installation lacks the weights.
+        """
+        wanted = dict.fromkeys(texts)
+        with self._lock:
+            found = {text: self._known[text] for text in wanted if text in self._known}
+        found.update(self._computed([text for text in wanted if text not in found]))
+        with self._lock:
+            for text in wanted:
+                self._known[text] = found[text]
+                self._known.move_to_end(text)
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+    @lazy
+    def _tokenizer(self) -> Tokenizer:
+        tokenizer = Tokenizer.from_file(str(self._file("tokenizer.json")))
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.no_padding()
+        return tokenizer
+
+    @lazy
+    def _session(self) -> Any:
+        import onnxruntime  # type: ignore[import-untyped]  # here: what judges nothing starts without it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False  # the arena keeps the largest batch for ever
+        return onnxruntime.InferenceSession(str(self._file(WEIGHTS)), options, providers=["CPUExecutionProvider"])
+
+    def _file(self, name: str) -> Path:
+        path = self._folder / name
+        if not path.is_file():
+            raise SetupError(f"the model file '{name}' is missing from this installation; reinstall trace-enricher")
+        return path
+
+    def _computed(self, texts: list[str]) -> Iterator[tuple[str, Encoded]]:
+        read = self._tokenizer.encode_batch(texts)
+        for batch in _batches([len(r.ids) for r in read]):
+            length = max(len(read[i].ids) for i in batch)
+            ids = np.full((len(batch), length), _PAD, dtype=np.int64)
+            mask = np.zeros_like(ids)
+            for row, i in enumerate(batch):
+                ids[row, : len(read[i].ids)] = read[i].ids
+                mask[row, : len(read[i].ids)] = 1
+            tokens, wholes = self._session.run(["tokens", "text"], {"input_ids": ids, "attention_mask": mask})
+            for row, i in enumerate(batch):
+                end = len(read[i].ids) - 1
+                weights = np.array([_weight(token) for token in read[i].tokens[1:end]], dtype=np.float32)
+                yield texts[i], Encoded(tokens[row, 1:end].copy(), weights, wholes[row].copy())
+
+
+@lru_cache(maxsize=1)
+def shipped_encoder() -> Encoder:
+    """Return the encoder of this installation; its weights are loaded once a process."""
+    return Encoder()
+
+
+def closeness(claim: Encoded, sentences: Sequence[Encoded]) -> Closeness | None:
+    """Return how near a claim is to the nearest of the sentences; None when either side has no words."""
+    known = [s for s in sentences if len(s.tokens)]
+    total = float(claim.weights.sum())
+    if not known or total == 0.0:
+        return None
+    nearest = (claim.tokens @ np.concatenate([s.tokens for s in known]).T).max(axis=1)
+    return Closeness(
+        words=float(nearest @ claim.weights) / total, whole=max(float(claim.whole @ s.whole) for s in known)
+    )
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _weight(token: str) -> float:
+    return _SMALL_WORD if is_function_word(token) or not _WORD.search(token) else 1.0
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Group texts of similar length, so that little is padded and no batch exceeds the budget of tokens."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[i] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch

@@ -11,12 +11,12 @@ ROOT = Path(__file__).resolve().parent.parent
 ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.cli",),
     ("enricher.commands",),
+    ("enricher.demo",),
     ("enricher.serve",),
     ("enricher.health", "enricher.examination"),
     (
         "enricher.review",
         "enricher.schedule",
-        "enricher.demo",
         "enricher.comparing",
         "enricher.datasets",
         "enricher.measuring",

@@ -12,37 +12,38 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from enricher.app import run_jobs
+from enricher.app import App, run_jobs
 from enricher.choosing import Request
 from enricher.demo.phoenix import PhoenixStage
 from enricher.demo.stage import PROJECT, Stage
 from enricher.errors import SetupError
-from enricher.progress import Reporter, progress_bar
+from enricher.progress import progress_bar
 from enricher.report import as_text, diff_view, show, to_json
 from enricher.run import RunResult
-from enricher.settings import Job, Rule, Settings
+from enricher.settings import Job, Policy, Rule, Settings
 
 
 async def run_demo(*, platform: str, once: bool, as_json: bool) -> int:
     """Run the demo and return the exit code; with `once` it ends when done, else it stays up until Ctrl-C."""
     console = Console(stderr=as_json)
     stage = _stage(platform)
-    try:
-        with _cancelled_by_signals(), progress_bar() as progress:
-            await stage.start(progress, console)
-            await stage.fill(progress)
-            result = await _enrich(stage, progress)
-        if as_json:
-            print(json.dumps(to_json(result.report), ensure_ascii=False, indent=2))
-        else:
-            show(as_text(result.report))
-            show(_closer_look(result))
-        if not once and result.report.state != "interrupted":
-            stage.say_where(console)
-            console.print("Ctrl-C ends the demo and removes everything it made.", style="dim")
-            await _until_interrupted()
-    finally:
-        await stage.stop()
+    with tempfile.TemporaryDirectory(prefix="trace-enricher-demo-") as folder:
+        try:
+            with _cancelled_by_signals(), progress_bar() as progress:
+                await stage.start(progress, console)
+                await stage.fill(progress)
+                settings = _settings(stage, Path(folder))
+                (result,) = await run_jobs(settings, (), Request(), progress)
+            if as_json:
+                print(json.dumps(to_json(result.report), ensure_ascii=False, indent=2))
+            else:
+                show(as_text(result.report))
+                show(_closer_look(result))
+            if not once and result.report.state != "interrupted":
+                stage.say_where(console)
+                await _review_until_interrupted(settings, console)
+        finally:
+            await stage.stop()
     return 0 if result.report.is_clean else 1
 
 
@@ -60,15 +61,11 @@ def _stage(platform: str) -> Stage:
     return stage
 
 
-async def _enrich(stage: Stage, progress: Reporter) -> RunResult:
-    with tempfile.TemporaryDirectory(prefix="trace-enricher-demo-") as folder:
-        rules = (Rule(name="reported", reports=(stage.report,)), Rule(name="all", rate=1.0))
-        settings = Settings(
-            store=f"sqlite:///{Path(folder) / 'demo.db'}",
-            connections={"demo": stage.connection},
-            jobs={"demo": Job(connection="demo", projects=(PROJECT,), rules=rules)},
-        )
-        return (await run_jobs(settings, (), Request(), progress))[0]
+def _settings(stage: Stage, folder: Path) -> Settings:
+    rules = (Rule(name="reported", reports=(stage.report,)), Rule(name="all", rate=1.0))
+    # What leaves its context is put to people too, so that there is something to decide.
+    job = Job(connection="demo", projects=(PROJECT,), rules=rules, policy=Policy(review_below=0.9))
+    return Settings(store=f"sqlite:///{folder / 'demo.db'}", connections={"demo": stage.connection}, jobs={"demo": job})
 
 
 def _closer_look(result: RunResult) -> RenderableType:
@@ -79,10 +76,21 @@ def _closer_look(result: RunResult) -> RenderableType:
     return Group(title, diff_view(worst.verdict, worst.item.question, worst.item.answer), Text(""))
 
 
-async def _until_interrupted() -> None:
+async def _review_until_interrupted(settings: Settings, console: Console) -> None:
+    # The pages need an extra, which the extra of the demo includes.
+    from enricher.serve.serving import serve
+    from enricher.serve.site import Site
+
+    def say(url: str) -> None:
+        console.print("Or review it in the browser:", style="bold")
+        console.print(f"  {url}/queue  what you decide stands on the trace as a person's annotation.")
+        console.print("Ctrl-C ends the demo and removes everything it made.", style="dim")
+
     # The run has had handlers of its own and left none behind.
     with _cancelled_by_signals(), contextlib.suppress(asyncio.CancelledError):
-        await asyncio.Event().wait()
+        async with await App.open(settings) as app:
+            site = Site.of(app.store, settings, app.deliver_now)
+            await serve(site, port=0, stop=asyncio.Event(), ready=say)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from enricher.demo.show import run_demo
 from enricher.demo.stage import PROJECT
 from enricher.phoenix_server import PhoenixServer
 from tests.acceptance.command import until
+from tests.browser import chromium, window
 
 
 @pytest.fixture
@@ -77,7 +79,16 @@ def borrowed(phoenix_server, monkeypatch) -> Borrowed:
     return borrowed
 
 
-async def test_the_demo_shows_the_worst_diff_and_stays_up_until_ctrl_c(borrowed, capsys):
+async def decide_in_browser(url):
+    async with chromium() as browser, window(browser, url) as desk:
+        await desk.page.goto("/queue")
+        await desk.page.keyboard.press("j")
+        await desk.page.keyboard.press("1")
+        await desk.page.get_by_text("1 item confirmed.").wait_for()
+        assert desk.complaints == []
+
+
+async def test_the_demo_shows_the_worst_diff_and_lets_people_decide_until_ctrl_c(borrowed, capsys):
     demo = asyncio.create_task(run_demo(platform="phoenix", once=False, as_json=False))
     out = ""
     while "Ctrl-C ends the demo" not in out:
@@ -92,7 +103,16 @@ async def test_the_demo_shows_the_worst_diff_and_stays_up_until_ctrl_c(borrowed,
         spans = (await person.get(where, params={"limit": "1000"})).json()["data"]
         ids = [("span_ids", span["context"]["span_id"]) for span in spans if span["parent_id"] is None]
         rows = (await person.get(f"{where[:-5]}span_annotations", params=[*ids, ("limit", "1000")])).json()["data"]
-    assert sum(row["name"] == "context_diff" for row in rows) >= 10
+        assert sum(row["name"] == "context_diff" for row in rows) >= 10
+        await decide_in_browser(re.search(r"(http\S+)/queue", out)[1])
+        async with asyncio.timeout(60):
+            while True:
+                params = [*ids, ("limit", "1000")]
+                rows = (await person.get(f"{where[:-5]}span_annotations", params=params)).json()["data"]
+                if decided := [row for row in rows if row["identifier"].startswith("trace-enricher/review/")]:
+                    break
+                await asyncio.sleep(0.1)
+    assert [(row["name"], row["annotator_kind"]) for row in decided] == [("context_diff", "HUMAN")]
     assert borrowed.stops == []
     os.kill(os.getpid(), signal.SIGINT)
     assert await demo == 0

@@ -160,7 +160,7 @@ def _counted(
             name=words(code),
             values=tuple(each.get(code, 0) for each in counts),
             tone=str(number),
-            links=tuple(link(night, status=code) for night in found) if link is not None and code != "BUG" else (),
+            links=tuple(link(night, status=code) for night in found) if link is not None else (),
         )
         for number, code in enumerate(kept, 1)
     ]

@@ -18,6 +18,7 @@ from enricher.serve.charts import formatter
 from enricher.serve.site import Refused, is_fragment, render, site_of
 from enricher.serve.twins import address, wants_json
 from enricher.store import RunRecord, RunState, Store
+from enricher.store.figures import is_failure
 from enricher.store.owner import describe
 from enricher.store.watching import (
     RunProgress,
@@ -34,6 +35,7 @@ NAVIGATION = ("Runs", "/runs")
 _PAGE = 30
 _REJECTIONS = 100
 _GROUPS = 5  # of each kind
+_CRASHED = "BUG"  # how runs count a trace on which the product itself failed
 # The report for sending on is one file with its own style, and nothing in it may run or be fetched.
 _SEALED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; sandbox"
 
@@ -176,7 +178,7 @@ async def _line(store: Store, run: RunRow) -> Line:
         mean_score=_mean(counted.get("scores", {})),
         contradicted=counted.get("answers", {}).get("contradicted", 0),
         rejected=sum(counted.get("rejected", {}).values()),
-        failed=sum(count for status, count in statuses if status.startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))),
+        failed=sum(count for status, count in statuses if status == _CRASHED or is_failure(status)),
         written=counted.get("written"),
         cost=counted.get("cost"),
     )

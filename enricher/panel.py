@@ -41,7 +41,7 @@ _ON_MODEL: dict[str, Callable[[Chat, Prompt, JudgeChoice, bytes], Judge]] = {
 }
 _LOCAL: dict[str, Callable[[Job, JudgeChoice], Judge]] = {
     "consistency": lambda job, choice: LocalConsistencyJudge(),
-    "diff": lambda job, choice: LocalDiffJudge(),
+    "diff": lambda job, choice: LocalDiffJudge(risk_level=job.risk_level),
     "faithfulness": lambda job, choice: LocalFaithfulnessJudge(focus=choice.focus, risk_level=job.risk_level),
     "halves": lambda job, choice: LocalHalvesJudge(),
 }

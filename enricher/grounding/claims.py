@@ -45,9 +45,9 @@ def split_claims(sentences: Sequence[Sentence]) -> list[AtomicClaim]:
     return [claim for sentence in sentences if sentence.is_checkable for claim in _claims_of(sentence)]
 
 
-def ground_claims(item: Item) -> ClaimGrounding:
+def ground_claims(item: Item, *, is_strict: bool = False) -> ClaimGrounding:
     """Judge the claims of an item whose answer and documents are cut into sentences."""
-    grounding = ground(item)
+    grounding = ground(item, is_strict=is_strict)
     whole = {segment.segment_id: segment for segment in grounding.segments if not segment.is_omission}
     judged = [sentence for sentence in item.sentences if sentence.id in whole]
     split = {sentence.id: _claims_of(sentence) for sentence in judged}

@@ -11,7 +11,7 @@ from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.nearness import nearness_of
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
-from enricher.grounding.probability import faithful_probability, read_signals, segment_probability
+from enricher.grounding.probability import faithful_probability, read_signals, segment_probability, strictly
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.scope import is_clause
 from enricher.grounding.search import Evidence
@@ -53,8 +53,8 @@ class Grounding:
     flags: tuple[str, ...] = ()
 
 
-def ground(item: Item) -> Grounding:
-    """Judge an item whose answer and documents are cut into sentences."""
+def ground(item: Item, *, is_strict: bool = False) -> Grounding:
+    """Judge an item whose answer and documents are cut into sentences; strictly, fewer answers pass as faithful."""
     evidence = Evidence(item)
     question = _question(item)
     segments: list[Segment] = []
@@ -71,6 +71,8 @@ def ground(item: Item) -> Grounding:
     omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
     probability = _probability(readings, decisions, evidence) if decisions else None
+    if probability is not None and is_strict:
+        probability = strictly(probability)
     flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
     return Grounding(segments=tuple(segments), faithful_probability=probability, flags=flags)
 

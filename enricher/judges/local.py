@@ -14,9 +14,11 @@ _LARGE = 20_000
 class LocalDiffJudge:
     """Judges an item with the embedded engine: pure computation, which never holds up the event loop for long."""
 
-    def __init__(self, *, settings_hash: str = "") -> None:
+    def __init__(self, *, risk_level: str = "normal") -> None:
+        self._is_strict = risk_level == "high"
+        chosen = "strict" if self._is_strict else ""
         self.provenance = Provenance(
-            judge="diff", engine="local", model=VERSION, model_snapshot=VERSION, settings_hash=settings_hash
+            judge="diff", engine="local", model=VERSION, model_snapshot=VERSION, settings_hash=chosen
         )
 
     async def judge(self, item: Item) -> Verdict:
@@ -28,7 +30,7 @@ class LocalDiffJudge:
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
-        grounding = ground(item)
+        grounding = ground(item, is_strict=self._is_strict)
         segments = tuple(_with_references(segment, item) for segment in grounding.segments)
         has_claims = any(not segment.is_omission for segment in segments)
         result = DiffResult(

@@ -50,7 +50,7 @@ class LocalFaithfulnessJudge:
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
-        grounding = ground_claims(item)
+        grounding = ground_claims(item, is_strict=self._is_strict)
         claims = tuple(
             self._claim(f"c{number}", claim, segment) for number, (claim, segment) in enumerate(grounding.claims, 1)
         )

@@ -12,7 +12,7 @@ from tests.grounding.items import split
 
 
 async def judged(question, documents, answer, **more):
-    return await LocalDiffJudge(settings_hash="abc").judge(split(question, documents, answer, **more))
+    return await LocalDiffJudge().judge(split(question, documents, answer, **more))
 
 
 def test_it_is_a_judge():
@@ -78,7 +78,7 @@ async def test_segments_refer_to_the_spans_of_evidence_and_answer():
 
 async def test_provenance_names_the_engine_and_the_settings():
     verdict = await judged("Fee?", ["The fee is 30 EUR."], "The fee is 30 EUR.")
-    assert verdict.provenance.version == f"diff/local/{VERSION}/abc"
+    assert verdict.provenance.version == f"diff/local/{VERSION}"
     assert (verdict.trace_id, verdict.span_id) == ("t", "root")
 
 
@@ -120,3 +120,12 @@ async def test_others_get_a_turn_between_two_small_items():
 
 async def test_closing_needs_no_connection():
     await LocalDiffJudge().aclose()
+
+
+async def test_where_the_risk_is_high_fewer_answers_pass_as_faithful():
+    question, document = "When are refunds paid?", "Refunds are paid within 30 days. The return must be complete."
+    item = split(question, [document], "Refunds are usually paid by the shop within 30 days of a full return.")
+    balanced, strict = [await LocalDiffJudge(risk_level=level).judge(item) for level in ("normal", "high")]
+    assert strict.result.faithful_probability < balanced.result.faithful_probability
+    assert [s.alignment_status for s in strict.result.segments] == [s.alignment_status for s in balanced.result.segments]
+    assert strict.provenance.settings_hash != balanced.provenance.settings_hash

@@ -33,10 +33,12 @@ async def post(hook: Webhook, payload: Mapping[str, Any]) -> str | None:
                 await asyncio.sleep(0.5 * 4.0 ** (attempt - 1))
             headers = {"Content-Type": "application/json", "User-Agent": "trace-enricher", **_signed(hook, body)}
             try:
-                answer = await client.post(_url(hook), content=body, headers=headers)
+                # The client's own limit begins anew with each byte of an answer that drips.
+                async with asyncio.timeout(_TIMEOUT_S):
+                    answer = await client.post(_url(hook), content=body, headers=headers)
             except EnricherError as error:  # local_only refuses it
                 return str(error)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
                 # Never the URL, which may be a secret.
                 problem = f"it can't be reached ({type(error).__name__})"
                 continue

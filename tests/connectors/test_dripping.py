@@ -24,11 +24,11 @@ def _behind_wire(server):
 
 
 def _phoenix(base_url):
-    return PhoenixConnector(name="platform", base_url=base_url, timeout_s=0.5)
+    return PhoenixConnector(name="platform", base_url=base_url, timeout_s=2.0)
 
 
 def _langsmith(base_url):
-    return LangSmithConnector(name="platform", base_url=base_url, api_key="k", timeout_s=0.5)
+    return LangSmithConnector(name="platform", base_url=base_url, api_key="k", timeout_s=2.0)
 
 
 @pytest.mark.parametrize("made", [_phoenix, _langsmith], ids=["phoenix", "langsmith"])

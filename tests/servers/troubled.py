@@ -65,9 +65,12 @@ class TroubledProxy:
                 yield self
             finally:
                 server.close()
+                for _ in range(10):
+                    await asyncio.sleep(0)  # what was accepted a moment ago gets its task
                 for task in list(self._tasks):
                     task.cancel()
                 await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0.01)  # let the connections of both sides see the end
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

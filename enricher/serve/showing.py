@@ -20,6 +20,7 @@ def shown(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+@lru_cache(maxsize=1)  # compiled once, whoever asks
 def environment() -> Environment:
     """Make the templates of the pages; they escape everything and refuse names that nobody gave."""
     made = Environment(

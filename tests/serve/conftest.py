@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from html import unescape
@@ -75,15 +76,28 @@ async def served(
         waiting.cancel()
         serving.result()
     try:
-        async with httpx.AsyncClient(base_url=await address, timeout=30.0) as client:
+        async with httpx.AsyncClient(base_url=await address, timeout=30.0, verify=False) as client:
             yield Browser(url=address.result(), client=client)
     finally:
         stop.set()
         await serving
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an empty store once: its migrations cost more than most tests."""
+    place = tmp_path_factory.mktemp("migrated") / "store.db"
+
+    async def make() -> None:
+        await (await Store.open(f"sqlite:///{place}")).aclose()
+
+    asyncio.run(make())
+    return place
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, migrated: Path) -> AsyncIterator[Store]:
     """Open a store."""
+    shutil.copy(migrated, tmp_path / "store.db")
     async with await Store.open(f"sqlite:///{tmp_path / 'store.db'}", patience_s=3.0) as opened:
         yield opened

@@ -33,6 +33,14 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
+    def restart_scheduler(self) -> None:
+        """Kill the scheduler and start another one at its address; workers of the old one end by themselves."""
+        self.kill(self.scheduler)
+        contact = self.folder / "restarted.json"
+        contact.unlink(missing_ok=True)
+        self.scheduler = _started_scheduler(contact, self.address.rpartition(":")[2], self.environment)
+        assert _address(contact, self.scheduler) == self.address
+
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """End a process at once."""
         process.send_signal(signal.SIGKILL)
@@ -47,16 +55,20 @@ def running_cluster(folder: Path, environment: dict[str, str] | None = None) -> 
     timeouts = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "20s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "15s"}
     env = {**known, "PYTHONPATH": str(ROOT), **timeouts, **(environment or {})}
     contact = folder / "scheduler.json"
-    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(contact)]
-    scheduler = _start(_SCHEDULER, options, env)
+    scheduler = _started_scheduler(contact, "0", env)
     cluster = Cluster(address="", folder=folder, environment=env, scheduler=scheduler)
     try:
         cluster.address = _address(contact, scheduler)
         yield cluster
     finally:
-        for process in (*cluster.workers, scheduler):
+        for process in (*cluster.workers, cluster.scheduler):
             if process.poll() is None:
                 cluster.kill(process)
+
+
+def _started_scheduler(contact: Path, port: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    options = ["--host", "127.0.0.1", "--port", port, "--no-dashboard", "--scheduler-file", str(contact)]
+    return _start(_SCHEDULER, options, environment)
 
 
 def _start(program: str, options: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from enricher.review.queue import OUTCOMES
 from enricher.serve.access import Visitor
@@ -17,6 +17,7 @@ from enricher.serve.deciding import decide, give_back, question_of, state_of, ta
 from enricher.serve.guard import first, form_of, own_path
 from enricher.serve.showing import ago
 from enricher.serve.site import Refused, Site, render, site_of, visitor_of
+from enricher.serve.twins import wants_json
 from enricher.store import queue as store
 from enricher.store.queue import NOBODY, Facet, Waiting, Wanted, has_code
 
@@ -118,19 +119,23 @@ async def show(request: Request) -> Response:
     has_more = len(found) > PAGE
     rows = (found[1:] if is_backwards else found[:PAGE]) if has_more else found
     groups = await site.store.look(lambda c: store.facets(c, wanted, now))
+    total = sum(group.count for group in groups if wanted.is_open_to(group))
+    newer = choice.link(after=_text(rows[-1])) if rows and (has_more or is_backwards) else None
+    if wants_json(request):
+        return JSONResponse({"total": total, "items": [_told_of(line, now) for line in rows], "next": newer})
     people = await site.store.look(lambda c: store.assignees(c, now))
     return render(
         request,
         "queue.html",
         choice=choice,
         rows=[_row(line, now, visitor) for line in rows],
-        total=sum(group.count for group in groups if wanted.is_open_to(group)),
+        total=total,
         is_empty=not choice.is_narrowed and not rows and after is None,
         filters=_filters(site, choice, wanted, groups),
         people=[(name, count) for name, count in people.items() if name != visitor.person],
         mine=people.get(visitor.person, 0),
         older=choice.link(before=_text(rows[0])) if rows and (has_more if is_backwards else after) else None,
-        newer=choice.link(after=_text(rows[-1])) if rows and (has_more or is_backwards) else None,
+        newer=newer,
         back=choice.link(**{n: v for n in ("after", "before") if (v := request.query_params.get(n))}),
         ages=AGES,
         said=request.session.pop("said", None),
@@ -209,6 +214,23 @@ def _row(line: Waiting, now: datetime, visitor: Visitor) -> dict[str, object]:
         "holder": line.assignee if held else None,
         "is_mine": held and line.assignee == visitor.person,
         "is_theirs": held and line.assignee != visitor.person,
+    }
+
+
+def _told_of(line: Waiting, now: datetime) -> dict[str, object]:
+    return {
+        "id": line.review_id,
+        "trace_id": line.trace_id,
+        "job": line.job,
+        "project": line.project,
+        "judge": line.judge,
+        "reasons": list(line.reasons),
+        "label": line.label,
+        "score": line.score,
+        "question": line.question,
+        "summary": line.summary,
+        "asked_at": line.created_at.isoformat(),
+        "assignee": line.assignee if line.is_held(now) else None,
     }
 
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from fastapi import APIRouter
 from sqlalchemy import select
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from enricher.links import platform_link
 from enricher.review.queue import OUTCOMES
@@ -26,10 +26,12 @@ from enricher.serve.guard import first, form_of, own_path
 from enricher.serve.queue import Choice
 from enricher.serve.showing import visible
 from enricher.serve.site import Refused, Site, is_fragment, render, site_of, visitor_of
+from enricher.serve.twins import wants_json
 from enricher.steps.rendering import MAIN, NAMES, label
 from enricher.store import EvaluationRecord, Question, QueueFilter, ReviewState, Story, queue
 from enricher.store.history import evaluation_records
 from enricher.store.schema import evaluations, raw_replies
+from enricher.story import as_json
 from enricher.verdict import DeliveryState, Verdict
 
 router = APIRouter()
@@ -160,6 +162,8 @@ async def _page(
     story = await site.store.explain(trace_id)
     if not (story.evaluations or story.refs or story.rejections):
         return await _alike(request, trace_id)
+    if request.method == "GET" and wants_json(request):
+        return JSONResponse(as_json(story))
     asked = await _questions(site, trace_id)
     record = _chosen(story.evaluations, chosen, asked)
     question = asked.get(record.id) if record is not None else None

@@ -111,6 +111,21 @@ async def test_pages_follow_one_another_and_keep_their_filter(store, monkeypatch
         assert asked((await browser.get(back)).text) == ["Question 2?", "Question 3?"]
 
 
+async def test_programs_read_the_queue_as_json(store, monkeypatch):
+    monkeypatch.setattr(page, "PAGE", 2)
+    await fill(store, 3)
+    async with served(store) as browser:
+        await browser.post("/queue/next", of="/queue")
+        first = (await browser.get("/queue?format=json")).json()
+        second = (await browser.get(first["next"], headers={"accept": "application/json"})).json()
+        assert (await browser.get("/queue?format=xml")).status_code == 400
+    assert first["total"] == 3
+    assert [one["question"] for one in first["items"] + second["items"]] == [f"Question {n}?" for n in range(3)]
+    assert [one["assignee"] is None for one in first["items"]] == [False, True]
+    assert first["items"][0]["reasons"] == ["contradicted"]
+    assert second["next"] is None
+
+
 async def test_many_items_are_decided_at_once_and_become_labels(store):
     await fill(store, 3)
     async with served(store) as browser:

@@ -214,6 +214,17 @@ async def test_taking_and_giving_back_works_without_scripts(store, review):
             assert word in (await browser.get(answer.headers["location"])).text
 
 
+async def test_programs_read_what_is_recorded_about_a_trace_as_json(store, review):
+    async with served(store) as browser:
+        told = (await browser.get("/trace/t1?format=json")).json()
+    assert told["trace_id"] == "t1"
+    assert sorted(one["verdict"]["provenance"]["judge"] for one in told["evaluations"]) == [
+        "consistency",
+        "diff",
+        "halves",
+    ]
+
+
 async def test_a_trace_is_found_by_the_beginning_of_its_id(store):
     await settle_everything(store, "abc123")
     async with served(store) as browser:

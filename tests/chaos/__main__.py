@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -47,9 +48,9 @@ async def _play_all(options: argparse.Namespace) -> list[Played]:
             folder = Path(tempfile.mkdtemp(prefix="chaos-"))
             try:
                 played = await play(scenario, stage, folder)
-            except Exception as error:
-                print(f"{again(options, number)} could not be played in {folder}", file=sys.stderr, flush=True)
-                raise error
+            except Exception:
+                # The others are still worth playing, and this one is no proof of anything.
+                played = Played(scenario=scenario, seconds=0.0, violations=[f"not played: {traceback.format_exc()}"])
             results.append(played)
             if not (played.violations and options.keep):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -228,6 +228,6 @@ async def _finish(world: World) -> None:
     world.violations.append(f"no run of {_MOST_RUNS} came to its end: {finished.err[-300:]} {finished.out[-600:]}")
 
 
-def _only_failed(report: dict) -> bool:  # type: ignore[type-arg]
+def _only_failed(report: dict[str, Any]) -> bool:
     unfinished = ("unwritten", "undelivered", "left", "problems")
     return report["state"] == "finished" and not any(report[name] for name in unfinished)

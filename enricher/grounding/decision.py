@@ -403,18 +403,21 @@ def _combine(
             # Other words for the same, four times in five: people call such sentences supported.
             return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, False)
         text = _unmentioned(lacking)
-        return Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
+        found = Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
+        found.is_open = claim.weight >= _LONG and not any(_lacks_for_sure(part, evidence) for part in lacking)
+        return found
     return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, True)
 
 
 def _lacks_what_matters(part: _Weighed, evidence: Evidence) -> bool:
     """Tell whether a clause has no support in a way that no other words for the same can explain."""
-    return (
-        _lacks_value(part, evidence)
-        or _lacks_what_is_said(part)
-        or _lacks_what_may_be_done(part, evidence)
-        or (part.share < FOREIGN_SHARE and sum(part.missing.values()) >= _A_STATEMENT)
+    return _lacks_for_sure(part, evidence) or (
+        part.share < FOREIGN_SHARE and sum(part.missing.values()) >= _A_STATEMENT
     )
+
+
+def _lacks_for_sure(part: _Weighed, evidence: Evidence) -> bool:
+    return _lacks_value(part, evidence) or _lacks_what_is_said(part) or _lacks_what_may_be_done(part, evidence)
 
 
 def _lacks_value(part: _Weighed, evidence: Evidence) -> bool:

@@ -8,7 +8,8 @@ from enricher.grounding.absence import beside_absence, decide_absence, read_abse
 from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, is_weak, towards_middle, trust_in
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
-from enricher.grounding.nearness import nearness_of
+from enricher.grounding.meaning import Closeness
+from enricher.grounding.nearness import nearness_of, read_closeness, settle
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
 from enricher.grounding.probability import faithful_probability, read_signals, segment_probability, strictly
@@ -57,7 +58,7 @@ def ground(item: Item, *, is_strict: bool = False) -> Grounding:
     """Judge an item whose answer and documents are cut into sentences; strictly, fewer answers pass as faithful."""
     evidence = Evidence(item)
     question = _question(item)
-    segments: list[Segment] = []
+    sentences: list[Sentence] = []
     readings: list[Reading] = []
     decisions: list[Decision] = []
     for sentence in item.sentences:
@@ -65,12 +66,18 @@ def ground(item: Item, *, is_strict: bool = False) -> Grounding:
         decision = _decide(sentence, reading, evidence, question)
         if decision is None:
             continue
+        sentences.append(sentence)
         readings.append(reading)
         decisions.append(decision)
-        segments.append(_segment(sentence, reading, decision, evidence, item))
+    near = read_closeness(readings, decisions, evidence)
+    settle(decisions, near)
+    segments = [
+        _segment(sentence, reading, decision, evidence, item)
+        for sentence, reading, decision in zip(sentences, readings, decisions, strict=True)
+    ]
     omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
-    probability = _probability(readings, decisions, evidence) if decisions else None
+    probability = _probability(readings, decisions, near, evidence) if decisions else None
     if probability is not None and is_strict:
         probability = strictly(probability)
     flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
@@ -86,26 +93,33 @@ def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
     """Judge claims against the documents of an item, in order: the second check of another judge's findings."""
     evidence = Evidence(item)
     question = _question(item)
-    found = []
-    for number, text in enumerate(texts, 1):
-        sentence = Sentence(id=f"c{number}", start=0, end=len(text), text=text)
-        reading = _reading(sentence, item, evidence)
-        decision = _decide(sentence, reading, evidence, question)
-        if decision is None:
-            note = "this says only that the documents don't answer the question, and they don't"
-            decision = Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
-        segment = _segment(sentence, reading, decision, evidence, item)
-        found.append(segment.model_copy(update={"start": None, "end": None}))
-    return found
+    claims = [Sentence(id=f"c{number}", start=0, end=len(text), text=text) for number, text in enumerate(texts, 1)]
+    readings = [_reading(claim, item, evidence) for claim in claims]
+    decisions = [
+        _decide(claim, reading, evidence, question) or _nothing_claimed()
+        for claim, reading in zip(claims, readings, strict=True)
+    ]
+    settle(decisions, read_closeness(readings, decisions, evidence))
+    return [
+        _segment(claim, reading, decision, evidence, item).model_copy(update={"start": None, "end": None})
+        for claim, reading, decision in zip(claims, readings, decisions, strict=True)
+    ]
 
 
-def _probability(readings: list[Reading], decisions: list[Decision], evidence: Evidence) -> float:
+def _nothing_claimed() -> Decision:
+    note = "this says only that the documents don't answer the question, and they don't"
+    return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, note, [], 1.0, False)
+
+
+def _probability(
+    readings: list[Reading], decisions: list[Decision], near: list[Closeness] | None, evidence: Evidence
+) -> float:
     if evidence.is_of_records:
         found = record_probability(decisions)
     elif (across := across_languages(decisions)) is not None:
         found = across
     else:
-        nearness = nearness_of(readings, decisions, evidence)
+        nearness = nearness_of(near) if near is not None else None
         found = faithful_probability(read_signals(readings, decisions, evidence), nearness)
     trusts = [trust_in(reading, decision) for reading, decision in zip(readings, decisions, strict=True)]
     return towards_middle(found, sum(trusts) / len(trusts))

@@ -26,3 +26,4 @@ class Decision:
     is_certain: bool  # False where the words alone had to decide
     flags: list[str] = field(default_factory=list)
     is_of_words: bool = False  # decided by words and comparers alone
+    is_open: bool = False  # what it lacks may be there in other words

@@ -145,6 +145,7 @@ class World:
     cases: list[Case]
     chance: random.Random
     runner: str
+    within_s: float = RUN_WITHIN_S
     clock_file: Path | None = None
     env: dict[str, str] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
@@ -175,14 +176,14 @@ class World:
 
     async def ending(self, process: Process) -> Finished:
         """Wait for the end of a process, with an eye on its memory."""
-        waiting = asyncio.create_task(process.wait(within_s=RUN_WITHIN_S))
+        waiting = asyncio.create_task(process.wait(within_s=self.within_s))
         while not waiting.done():
             self._look_at_memory(process.pid)
             await asyncio.wait([waiting], timeout=0.05)
         try:
             finished = waiting.result()
         except TimeoutError:
-            self.violations.append(f"a process did not end within {RUN_WITHIN_S:g} s")
+            self.violations.append(f"a process did not end within {self.within_s:g} s")
             process.send(signal.SIGKILL)
             finished = await process.wait()
         self.ended.append(finished)

@@ -404,7 +404,9 @@ def _combine(
             return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, False)
         text = _unmentioned(lacking)
         found = Decision(AlignmentStatus.PARTIALLY_SUPPORTED, IssueType.ADDED, text, places, share, certain)
-        found.is_open = claim.weight >= _LONG and not any(_lacks_for_sure(part, evidence) for part in lacking)
+        found.is_open = claim.weight >= _LONG and not any(
+            _lacks_value(part, evidence) or _lacks_what_may_be_done(part, evidence) for part in lacking
+        )
         return found
     return Decision(AlignmentStatus.FULLY_SUPPORTED, IssueType.NONE, "", places, share, True)
 

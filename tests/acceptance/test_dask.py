@@ -12,6 +12,7 @@ from tests.chaos.world import Stage, made_world
 from tests.servers.dask import running_cluster
 
 TRACES = 12
+WITHIN_S = 400.0  # each worker imports everything at its first page, which takes long on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,7 @@ async def world(starter, phoenix_server, postgres, cluster, tmp_path):
     kind = {"platform": "phoenix", "store": "postgres", "engine": "openai", "runner": "run", "traces": TRACES}
     async with made_world(stage, tmp_path, random.Random(1), **kind) as made:
         made.model.latency_s = 0.05
+        made.within_s = WITHIN_S
         config = tmp_path / "enricher.yaml"
         settings = yaml.safe_load(config.read_text())
         settings |= {"executor": "dask", "concurrency": 2}
@@ -40,7 +42,7 @@ async def world(starter, phoenix_server, postgres, cluster, tmp_path):
 
 
 async def has_settled(world, least: int) -> None:
-    await until(lambda: world.progress("settled") >= least, within_s=120)
+    await until(lambda: world.progress("settled") >= least, within_s=WITHIN_S)
 
 
 async def expect_all_is_well(world) -> None:
@@ -72,4 +74,20 @@ async def test_a_store_that_is_away_for_some_seconds_costs_a_run_on_workers_noth
     finished = await ending
     assert finished.code == 0, (finished.err, finished.out)
     assert finished.json["scored"] == TRACES
+    await expect_all_is_well(world)
+
+
+async def test_after_a_scheduler_was_killed_and_is_back_the_next_run_annotates_the_rest(world, cluster):
+    ending = asyncio.create_task(world.ending(world.start()))
+    await has_settled(world, 2)
+    cluster.restart_scheduler()
+    finished = await ending
+    assert finished.code == 1, (finished.err, finished.out)
+    assert any("scheduler" in problem for problem in finished.json["problems"])
+    assert finished.json["left"] > 0
+    for _ in range(2):
+        cluster.add_worker()
+    world.note_settled()
+    finished = await world.ending(world.start())
+    assert finished.code == 0, (finished.err, finished.out)
     await expect_all_is_well(world)

@@ -26,8 +26,7 @@ def _record(number: int) -> str:
 
 
 def _untimed(row: dict) -> dict:
-    # What is compared by meaning is read in batches, whose company moves the third digit of a probability.
-    return {key: value for key, value in row.items() if key not in ("usage", "faithful_probability")}
+    return {key: value for key, value in row.items() if key != "usage"}
 
 
 async def test_several_processes_give_the_rows_of_one_in_its_order_and_name_what_they_cannot_read():

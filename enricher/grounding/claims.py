@@ -52,7 +52,11 @@ def ground_claims(item: Item, *, is_strict: bool = False) -> ClaimGrounding:
     judged = [sentence for sentence in item.sentences if sentence.id in whole]
     split = {sentence.id: _claims_of(sentence) for sentence in judged}
     parts = [claim for claims in split.values() if len(claims) > 1 for claim in claims]
-    assessed = dict(zip(parts, assess_all([claim.text for claim in parts], item), strict=True)) if parts else {}
+    assessed = (
+        dict(zip(parts, assess_all([claim.text for claim in parts], item, by_meaning=True), strict=True))
+        if parts
+        else {}
+    )
     found: list[tuple[AtomicClaim, Segment]] = []
     for sentence in judged:
         claims = split[sentence.id]

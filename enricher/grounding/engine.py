@@ -89,8 +89,11 @@ def assess(text: str, item: Item, *, segment_id: str = "claim") -> Segment:
     return assess_all([text], item)[0].model_copy(update={"segment_id": segment_id})
 
 
-def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
-    """Judge claims against the documents of an item, in order: the second check of another judge's findings."""
+def assess_all(texts: Sequence[str], item: Item, *, by_meaning: bool = False) -> list[Segment]:
+    """Judge claims against the documents of an item, in order: the second check of another judge's findings.
+
+    By words alone, which is quick and needs no weights in memory, unless they are to be heard by meaning too.
+    """
     evidence = Evidence(item)
     question = _question(item)
     claims = [Sentence(id=f"c{number}", start=0, end=len(text), text=text) for number, text in enumerate(texts, 1)]
@@ -99,7 +102,8 @@ def assess_all(texts: Sequence[str], item: Item) -> list[Segment]:
         _decide(claim, reading, evidence, question) or _nothing_claimed()
         for claim, reading in zip(claims, readings, strict=True)
     ]
-    settle(decisions, read_closeness(readings, decisions, evidence))
+    if by_meaning:
+        settle(decisions, read_closeness(readings, decisions, evidence))
     return [
         _segment(claim, reading, decision, evidence, item).model_copy(update={"start": None, "end": None})
         for claim, reading, decision in zip(claims, readings, decisions, strict=True)

@@ -8,7 +8,7 @@ a whole is near. The encoder speaks English; nothing else is asked of it.
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -25,11 +25,9 @@ from enricher.grounding.tokens import is_function_word
 FOLDER = Path(__file__).resolve().parent / "model"
 WEIGHTS = "encoder.onnx"
 MAX_TOKENS = 128  # of one text; what stands behind them is not read
-_BATCH_TOKENS = 512  # with padding; larger batches are slower on a CPU and cost memory
-_REMEMBERED = 1024  # texts, about 20 kB each: judges share documents, and so do claims
+_REMEMBERED = 256  # texts, about 30 kB each: the judges of an item share its documents, and so do its claims
 _SMALL_WORD = 0.15  # what a word without content counts
 _WORD = re.compile(r"\w")
-_PAD = 0
 
 Floats = NDArray[np.float32]
 
@@ -44,7 +42,7 @@ class Closeness(NamedTuple):
 class Encoded(NamedTuple):
     """A text as the encoder reads it; all vectors have unit length."""
 
-    tokens: Floats  # (tokens, width), the special ones left out
+    tokens: NDArray[np.float16]  # (tokens, width), the special ones left out
     weights: Floats  # (tokens,)
     whole: Floats  # (width,)
 
@@ -66,7 +64,7 @@ class Encoder:
         wanted = dict.fromkeys(texts)
         with self._lock:
             found = {text: self._known[text] for text in wanted if text in self._known}
-        found.update(self._computed([text for text in wanted if text not in found]))
+        found.update({text: self._computed(text) for text in wanted if text not in found})
         with self._lock:
             for text in wanted:
                 self._known[text] = found[text]
@@ -98,20 +96,14 @@ class Encoder:
             raise SetupError(f"the model file '{name}' is missing from this installation; reinstall trace-enricher")
         return path
 
-    def _computed(self, texts: list[str]) -> Iterator[tuple[str, Encoded]]:
-        read = self._tokenizer.encode_batch(texts)
-        for batch in _batches([len(r.ids) for r in read]):
-            length = max(len(read[i].ids) for i in batch)
-            ids = np.full((len(batch), length), _PAD, dtype=np.int64)
-            mask = np.zeros_like(ids)
-            for row, i in enumerate(batch):
-                ids[row, : len(read[i].ids)] = read[i].ids
-                mask[row, : len(read[i].ids)] = 1
-            tokens, wholes = self._session.run(["tokens", "text"], {"input_ids": ids, "attention_mask": mask})
-            for row, i in enumerate(batch):
-                end = len(read[i].ids) - 1
-                weights = np.array([_weight(token) for token in read[i].tokens[1:end]], dtype=np.float32)
-                yield texts[i], Encoded(tokens[row, 1:end].copy(), weights, wholes[row].copy())
+    def _computed(self, text: str) -> Encoded:
+        # One text at a time: in int8, what is read together would change one another's last digits, and a verdict must
+        # not depend on what was judged before. Batches would save a sixth of the time.
+        read = self._tokenizer.encode(text)
+        ids = np.array([read.ids], dtype=np.int64)
+        tokens, wholes = self._session.run(["tokens", "text"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        weights = np.array([_weight(token) for token in read.tokens[1:-1]], dtype=np.float32)
+        return Encoded(tokens[0, 1:-1].astype(np.float16), weights, wholes[0].copy())
 
 
 @lru_cache(maxsize=1)
@@ -126,7 +118,8 @@ def closeness(claim: Encoded, sentences: Sequence[Encoded]) -> Closeness | None:
     total = float(claim.weights.sum())
     if not known or total == 0.0:
         return None
-    nearest = (claim.tokens @ np.concatenate([s.tokens for s in known]).T).max(axis=1)
+    words = np.concatenate([s.tokens for s in known]).astype(np.float32)
+    nearest = (claim.tokens.astype(np.float32) @ words.T).max(axis=1)
     return Closeness(
         words=float(nearest @ claim.weights) / total, whole=max(float(claim.whole @ s.whole) for s in known)
     )
@@ -139,15 +132,3 @@ def digest_of(path: Path) -> str:
 
 def _weight(token: str) -> float:
     return _SMALL_WORD if is_function_word(token) or not _WORD.search(token) else 1.0
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Group texts of similar length, so that little is padded and no batch exceeds the budget of tokens."""
-    batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[i] > _BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch

@@ -70,8 +70,15 @@ def test_what_was_read_once_is_remembered_and_memory_is_bounded():
     encoder = Encoder()
     first = encoder.encode([SENTENCES[0]])[SENTENCES[0]]
     assert encoder.encode(SENTENCES)[SENTENCES[0]] is first
-    encoder.encode([f"number {i}" for i in range(1100)])
+    encoder.encode([f"number {i}" for i in range(300)])
     assert encoder.encode([SENTENCES[0]])[SENTENCES[0]] is not first
+
+
+def test_what_is_read_together_changes_nothing():
+    alone = Encoder().encode([SENTENCES[0]])[SENTENCES[0]]
+    beside = Encoder().encode(["Whales sing. " * 30, *SENTENCES])[SENTENCES[0]]
+    assert np.array_equal(alone.tokens, beside.tokens)
+    assert np.array_equal(alone.whole, beside.whole)
 
 
 def test_threads_share_an_encoder():

@@ -127,5 +127,7 @@ async def test_where_the_risk_is_high_fewer_answers_pass_as_faithful():
     item = split(question, [document], "Refunds are usually paid by the shop within 30 days of a full return.")
     balanced, strict = [await LocalDiffJudge(risk_level=level).judge(item) for level in ("normal", "high")]
     assert strict.result.faithful_probability < balanced.result.faithful_probability
-    assert [s.alignment_status for s in strict.result.segments] == [s.alignment_status for s in balanced.result.segments]
+    assert [s.alignment_status for s in strict.result.segments] == [
+        s.alignment_status for s in balanced.result.segments
+    ]
     assert strict.provenance.settings_hash != balanced.provenance.settings_hash

@@ -1,5 +1,6 @@
 """One trace as people judge it: question, answer and documents side by side, every opinion, and the decision."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -9,7 +10,10 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from enricher.errors import EnricherError
 from enricher.links import platform_link
+from enricher.measure.golden import add_to_golden
+from enricher.measuring import golden_path
 from enricher.review.queue import OUTCOMES
 from enricher.serve.deciding import (
     changed_labels,
@@ -37,6 +41,7 @@ from enricher.verdict import DeliveryState, Verdict
 router = APIRouter()
 
 _QUESTIONS = 200  # of one trace
+_GOLDEN = {"added": "Added to", "replaced": "Replaced in", "unchanged": "Already in"}
 _PLATFORMS = {"phoenix": "Phoenix", "langsmith": "LangSmith"}
 
 
@@ -80,6 +85,22 @@ async def settle(request: Request, review_id: str) -> Response:
             return RedirectResponse(f"/review/{found}?{urlencode({'back': back})}", 303)
         return RedirectResponse(back, 303)
     return RedirectResponse(trace_path(trace_id, verdict=question.evaluation.id, back=back), 303)
+
+
+@router.post("/review/{review_id}/golden")
+async def keep_as_golden(request: Request, review_id: str) -> Response:
+    """Put what people decided about a question into the golden set that `enricher regress` holds prompts to."""
+    site = site_of(request)
+    question = await question_of(site, review_id)
+    back = own_path(first(await form_of(request), "back"), "/queue")
+    try:
+        path = golden_path(site.settings, None)
+        outcome = await asyncio.to_thread(add_to_golden, path, question)
+    except EnricherError as error:
+        request.session["said"] = ["bad", f"Not put into the golden set: {error}."]
+    else:
+        request.session["said"] = ["good", f"{_GOLDEN[outcome]} {path.name}."]
+    return RedirectResponse(trace_path(question.review.trace_id, verdict=question.evaluation.id, back=back), 303)
 
 
 @router.post("/review/{review_id}/take")
@@ -179,6 +200,7 @@ async def _page(
         tabs=[_tab(one, record, asked, back) for one in _same_item(story.evaluations, record)],
         other_items=_other_items(story.evaluations, record, back),
         question=question,
+        has_golden=site.settings.regress.golden is not None,
         seen=state_of(question) if question is not None else "",
         labels=_labels(record.verdict) if record is not None else (),
         hold=await _holding(site, question.review.id, visitor.person) if question is not None else None,

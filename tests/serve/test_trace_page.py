@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from enricher.serve.deciding import state_of
-from enricher.settings import PhoenixConnection, Settings
+from enricher.settings import PhoenixConnection, Regress, Settings
 from enricher.store import QueueFilter, RefState, ReviewState, Settlement
 from enricher.trace import Rejection, RejectReason, TraceId, TraceRef
 from enricher.verdict import DeliveryState
@@ -265,3 +265,18 @@ async def test_readers_see_no_form(store, review):
         assert "<select" not in text
         assert (await browser.post(f"/review/{review}", {"outcome": "confirm"}, of="/queue")).status_code == 403
     assert await decided(store) == []
+
+
+async def test_one_click_puts_a_decided_item_into_the_golden_set(store, review, tmp_path):
+    golden = tmp_path / "golden.jsonl"
+    settings = PHOENIX.model_copy(update={"regress": Regress(golden=golden)})
+    async with served(store, settings=settings) as browser:
+        undecided = await browser.post(f"/review/{review}/golden", of="/queue")
+        assert "Not put into the golden set" in plain((await browser.get(undecided.headers["location"])).text)
+        fields = {"outcome": "confirm", "seen": state_of(await question(store, review)), "then": "stay"}
+        page = await browser.get((await browser.post(f"/review/{review}", fields, of="/queue")).headers["location"])
+        assert "Add to the golden set" in page.text
+        for said in ("Added to golden.jsonl.", "Already in golden.jsonl."):
+            kept = await browser.post(f"/review/{review}/golden", of="/queue")
+            assert said in plain((await browser.get(kept.headers["location"])).text)
+    assert len(golden.read_text(encoding="utf-8").splitlines()) == 1

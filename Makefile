@@ -39,7 +39,9 @@ $(VENV)/bin/python:
 
 $(STAMP)%: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing trace-enricher[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@# uv resolves in seconds what takes pip minutes; where it can't be had, pip does.
+	@$(BIN)/python -m pip install --quiet uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$*]' \
+		|| $(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
 .PHONY: help demo test chaos check format bench

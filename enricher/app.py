@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Self
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from enricher import __version__, logs
 from enricher.choosing import Request
 from enricher.conclusion import conclude
@@ -40,13 +42,15 @@ from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths
 from enricher.steps.transfer import transfer
 from enricher.store import EvaluationKey, Store, Story, Taken
-from enricher.store.engine import without_password
+from enricher.store.engine import StoreUnreachable, without_password
 from enricher.store.sharing import same_input
 from enricher.telemetry import Telemetry
 from enricher.trace import Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
 from enricher.wiring import Wiring, wire, wire_records
 from enricher.workers import judge_on_cores
+
+_STORE_AWAY_S = 60.0  # for which a process that joins a run waits for the store of that run
 
 
 @dataclass(kw_only=True, slots=True)
@@ -200,7 +204,7 @@ async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken])
     if shards.version != __version__:
         raise SetupError(f"a worker runs trace-enricher {__version__}, this run {shards.version}; install the same")
     async with (
-        await App.open(with_secrets(shards.settings, os.environ)) as app,
+        await _opened(with_secrets(shards.settings, os.environ)) as app,
         app.plan(shards.job, spender=run_id) as plan,
     ):
         handler = handler_for(plan, app.store, run_id)
@@ -214,6 +218,17 @@ async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken])
             problem = f"{len(waiting)} traces could not be pulled and stay due: {error}"
             return Done(outcomes=tuple(outcomes), problem=problem)
         return Done(outcomes=tuple(outcomes))
+
+
+async def _opened(settings: Settings) -> App:
+    """Open what a page needs. The run has had its store, so that one which is away now is waited for."""
+    patience = AsyncRetrying(
+        retry=retry_if_exception_type(StoreUnreachable),
+        stop=stop_after_delay(_STORE_AWAY_S),
+        wait=wait_fixed(1),
+        reraise=True,
+    )
+    return await patience(App.open, settings)
 
 
 async def _release_when(stop: asyncio.Event, plan: Plan) -> None:

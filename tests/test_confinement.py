@@ -146,7 +146,7 @@ async def test_a_judge_that_breaks_is_a_failure_and_nobody_else_is_asked(tmp_pat
 def test_a_config_that_calls_out_is_refused(tmp_path, text, place):
     path = tmp_path / "enricher.yaml"
     path.write_text(f"local_only: true\n{text}\n")
-    with pytest.raises(SetupError, match=f"  {place}: local_only"):
+    with pytest.raises(SetupError, match=f"line \\d: {place}: local_only"):
         load(path, {})
 
 

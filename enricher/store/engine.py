@@ -118,6 +118,10 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+class StoreUnreachable(SetupError):
+    """The server of the store does not answer a process that wants to open it."""
+
+
 class StoreBusy(TryAgain):
     """Another process holds the store, or it is away for the moment; the same work may be tried again at once."""
 
@@ -194,7 +198,7 @@ def _plain(problem: DBAPIError, opening: bool) -> EnricherError | None:
     unreachable = not code and type(original).__name__ in ("OperationalError", "ConnectionTimeout")
     if opening and (unreachable or problem.connection_invalidated):
         # The driver names host, port, user and reason, never the password; credentials arrive here without a code.
-        return SetupError(f"the store's PostgreSQL can't be used: {reason}")
+        return StoreUnreachable(f"the store's PostgreSQL can't be used: {reason}")
     if unreachable or problem.connection_invalidated or code.startswith(_PASSING):
         return StoreBusy(f"the store's PostgreSQL does not answer: {reason}")
     return None

@@ -125,7 +125,7 @@ async def test_mistakes_with_judge_are_one_sentence(user):
         (["nowhere.jsonl"], "nowhere.jsonl can't be read: No such file"),
         (["."], "can't be read"),
         (["in.jsonl", "--judge", "segment_dif"], "--judge: 'segment_dif' is not known; use one of"),
-        (["in.jsonl", "--engine", "gpt"], "--engine: 'gpt' is not known; use local or openai"),
+        (["in.jsonl", "--engine", "gpt"], "--engine: 'gpt' is not known; use local, openai or hub"),
         (["in.jsonl", "--engine", "openai"], "openai.model: name the model"),
         (["in.jsonl", "-o", "no/such/folder.jsonl"], "folder.jsonl can't be written: No such file"),
         (["in.jsonl", "-o", "in.jsonl"], "in.jsonl is the input"),

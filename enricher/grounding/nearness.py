@@ -13,7 +13,7 @@ from enricher.grounding.search import Evidence
 from enricher.grounding.windows import window
 from enricher.verdict import AlignmentStatus, IssueType
 
-_COPIED = 0.95  # of a sentence that the documents hold word for word; the encoder would say little more
+_COPIED = 0.9  # of a sentence that the documents hold word for word; the encoder would say little more
 _OF_COPY = Closeness(words=0.93, whole=0.9)
 _OF_OTHERS = Closeness(words=0.6, whole=0.6)  # sentences that words don't decide, such as a statement of absence
 _ENGLISH = frozenset({"en", None})  # None: too few words that tell

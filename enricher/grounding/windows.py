@@ -4,8 +4,8 @@ from enricher.grounding.reading import Reading
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import LIGHT
 
-_MOST_SENTENCES = 4
-_MOST_WORDS = 85
+_MOST_SENTENCES = 3
+_MOST_WORDS = 70
 _MOST_OF_ONE = 45  # words; of a longer sentence the part that shares most with the claim is read
 _OWN = 0.25  # of what a sentence holds counts although others hold it too
 _CANDIDATES = 8

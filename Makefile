@@ -15,8 +15,11 @@ help: ## List the commands
 demo: $(STAMP)demo ## Start a Phoenix, send sample traces, enrich them, show the diffs (ARGS="--once --json")
 	@$(BIN)/enricher demo $(ARGS)
 
-test: $(STAMP)dev ## Run the whole test suite
+test: $(STAMP)dev ## Run the test suite, but for the longest tests
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-long: $(STAMP)dev ## Run the longest tests: lost clusters, kills at many points, every fault, every page in both themes
+	@$(BIN)/python -m pytest -m long $(ARGS)
 
 chaos: $(STAMP)dev ## Play randomised faults and check what must hold (ARGS="--seed 1 --scenarios 200 --json")
 	@$(BIN)/python -m tests.chaos $(ARGS)
@@ -40,8 +43,8 @@ $(VENV)/bin/python:
 $(STAMP)%: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing trace-enricher[$*] into $(VENV) ..."
 	@# uv resolves in seconds what takes pip minutes; where it can't be had, pip does.
-	@$(BIN)/python -m pip install --quiet uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$*]' \
+	@$(BIN)/python -m pip install --quiet uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[$*]' \
 		|| $(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-.PHONY: help demo test chaos check format bench
+.PHONY: help demo test test-long chaos check format bench

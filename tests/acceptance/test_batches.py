@@ -50,7 +50,15 @@ def annotated(user: User) -> Counter:
     return Counter(row["trace_id"] for row in rows if row["name"] == "context_diff")
 
 
-@pytest.mark.parametrize("reached", ["POST /files", "POST /batches", "GET /batches/", "/content"])
+@pytest.mark.parametrize(
+    "reached",
+    [
+        pytest.param("POST /files", marks=pytest.mark.long),
+        "POST /batches",
+        "GET /batches/",
+        pytest.param("/content", marks=pytest.mark.long),
+    ],
+)
 async def test_a_run_killed_while_its_batch_is_under_way_is_taken_up(user, reached):
     async with OpenAIServer().running() as model:
         configure(user, model)

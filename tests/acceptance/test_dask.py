@@ -11,6 +11,7 @@ from tests.chaos.invariants import broken
 from tests.chaos.world import Stage, made_world
 from tests.servers.dask import running_cluster
 
+pytestmark = pytest.mark.long  # tests/executors kills workers in every run of the suite
 TRACES = 12
 WITHIN_S = 400.0  # each worker imports everything at its first page, which takes long on a busy machine
 

@@ -71,13 +71,21 @@ async def expect_all_is_well(chosen: Scenario, stage: Stage, folder) -> None:
     assert played.violations == []
 
 
-@pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if one.platform != "phoenix"])
+LONG = {"platform cut off", "platform busy, then killed", "platform babbles", "key revoked", "model raves"}
+
+
+def named(*, on_phoenix: bool) -> list[object]:
+    names = [name for name, one in SCENARIOS.items() if (one.platform == "phoenix") is on_phoenix]
+    return [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in names]
+
+
+@pytest.mark.parametrize("name", named(on_phoenix=False))
 async def test_once_a_fault_is_over_every_trace_is_annotated_once_and_accounted_for(stage, tmp_path, name):
     await expect_all_is_well(SCENARIOS[name], stage, tmp_path)
 
 
 # Tests that use Phoenix share a worker, the others need not.
-@pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if one.platform == "phoenix"])
+@pytest.mark.parametrize("name", named(on_phoenix=True))
 async def test_once_a_fault_is_over_every_trace_in_phoenix_is_annotated_once(stage, phoenix_server, tmp_path, name):
     await expect_all_is_well(SCENARIOS[name], replace(stage, open_phoenix=lambda: phoenix_server), tmp_path)
 

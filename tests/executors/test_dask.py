@@ -102,6 +102,7 @@ async def test_a_scheduler_that_goes_away_is_an_outage_and_not_a_wait_for_ever(c
     assert 0 < len(results) < 200
 
 
+@pytest.mark.long
 async def test_a_cluster_that_adapts_grows_for_the_work_and_shrinks_when_it_is_done():
     local = {"processes": True, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
     async with LocalCluster(n_workers=0, asynchronous=True, silence_logs=50, **local) as cluster:

@@ -26,7 +26,7 @@ async def decisions(store):
     return {one.review.trace_id: decision for one in found for decision in one.decisions}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 async def test_axe_finds_nothing_serious_on_any_page_and_a_phone_is_wide_enough(store, theme):
     await settle_everything(store)
     (consistent,) = await store.questions(QueueFilter(judge="consistency"))

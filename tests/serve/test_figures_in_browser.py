@@ -41,7 +41,7 @@ async def more_addresses(site):
     return [f"/comparisons/{one}", f"/comparisons/{one}/pairs/{row['record_id']}"]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(tmp_path, store, theme):
     world, paths = await filled(tmp_path, store)
     async with served(store) as site, chromium() as browser, window(browser, site.url, theme) as desk:

@@ -657,7 +657,7 @@ async def test_errors_are_named_by_who_must_act(service, langsmith_platform, con
     [
         ({"status": 500}, TryAgain),
         ({"status": 503}, TryAgain),
-        ({"hang_s": 1.0}, TryAgain),
+        ({"hang_s": 4.0}, TryAgain),
         ({"drop": True, "times": 2}, TryAgain),
         ({"malformed": True}, BadReply),
         ({"status": 302}, SetupError),
@@ -666,7 +666,7 @@ async def test_errors_are_named_by_who_must_act(service, langsmith_platform, con
 async def test_a_page_that_fails_in_the_middle_is_named(service, langsmith_platform, fault, error):
     service.load(_bare_traces(150, langsmith_platform.project))
     service.turn(generation="v1")
-    connector = langsmith_platform.connector(timeout_s=0.3)
+    connector = langsmith_platform.connector(timeout_s=2.0 if "hang_s" in fault else 30.0)
     await connector.check()
     service.fail(path="/api/v1/runs/query", skip=1, **fault)
     with pytest.raises(error):

@@ -88,7 +88,7 @@ async def test_429_is_retried_after_the_time_it_asked_for(server, connect):
 async def test_timeouts_end_as_unavailable_and_cost_no_other_item(server, connect):
     # RL-01, t3 beside t2
     server.script(HANG, when="t3")
-    chat, sleeps = connect(server, timeout_s=0.05)
+    chat, sleeps = connect(server, timeout_s=0.5)
     lost, fine = await asyncio.gather(ask(chat, "t3 JSON"), ask(chat, "t2 JSON"))
     assert isinstance(lost, NoReply)
     assert lost.status is Status.JUDGE_UNAVAILABLE

@@ -311,7 +311,7 @@ async def test_a_refusal_is_not_argued_with(server, connect):
 async def test_an_unreachable_model_fails_the_item_and_not_the_run(server, connect):
     # RL-01: the aggregate leaves it out.
     server.script(HANG, when="Dogs")
-    judge = connect(server, timeout_s=0.05, attempts=2)
+    judge = connect(server, timeout_s=0.5, attempts=2)
     lost = await judge.judge(item("Dogs are welcome.", "Dogs are allowed."))
     fine = await judge.judge(TWO)
     assert (lost.status, lost.score, lost.result) == (Status.JUDGE_UNAVAILABLE, None, None)

@@ -113,7 +113,8 @@ async def show_nights(request: Request) -> Response:
     groups = groups_of(split, judge)
     if wants_json(request):
         return JSONResponse(_twin(choice, judge, found, split, groups, known))
-    return render(
+    return await asyncio.to_thread(  # the charts are drawn on the way
+        render,
         request,
         "nights.html",
         choice=choice,

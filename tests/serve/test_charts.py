@@ -1,6 +1,7 @@
 """Charts: plain drawings without script or style, every text escaped, and a table that says the same."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import pytest
@@ -91,3 +92,10 @@ def test_many_nights_name_some_of_their_days_only():
     drawn = chart(one(*range(90)), labels=tuple(f"day {n}" for n in range(90)))
     assert len(re.findall(r'<text [^>]*class="major">day', draw(drawn))) == 6
     assert len(drawn.rows) == 90
+
+
+def test_drawings_of_several_threads_are_the_same_as_of_one():
+    drawn = [chart(one(*range(1, 4), links=("/a", "/b", "/c"), name=f"kind {n}")) for n in range(24)]
+    alone = [str(each.svg) for each in drawn]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda each: str(each.svg), drawn)) == alone

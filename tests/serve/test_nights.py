@@ -1,11 +1,13 @@
 """The page of nights: figures, charts, filters, groups, and the answers behind each figure."""
 
 import re
+import threading
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from enricher.serve.charts import draw
 from tests.serve.conftest import served
 from tests.serve.seeded import FIRST_NIGHT, HOSTILE, World, contradicted, good, invented
 from tests.servers.openai import OpenAIServer, Say
@@ -54,6 +56,20 @@ async def test_one_night_shows_its_figures_and_compares_them_with_nothing(site, 
     assert "the only night in the window" in page
     assert "before</span>" not in page
     assert "1 contradicted" in page
+
+
+async def test_charts_are_drawn_beside_the_event_loop(site, world, monkeypatch):
+    await world.night(good("q1"), contradicted("q2"))
+    drawn_by = set()
+
+    def recorded(chart):
+        drawn_by.add(threading.get_ident())
+        return draw(chart)
+
+    monkeypatch.setattr("enricher.serve.charts.draw", recorded)
+    assert "<svg" in (await site.get("/nights")).text
+    assert drawn_by
+    assert threading.get_ident() not in drawn_by
 
 
 async def test_a_night_without_any_trace_says_that_the_rules_took_none(site, world):

@@ -56,6 +56,7 @@ class Place(Protocol):
 
     base_url: str  # "" when it is no server
     key: str  # "" when it wants none
+    pid: int | None  # of its process, when that is not ours
 
     async def seed(self, cases: Sequence[Case]) -> list[Case]:
         """Send the traces; return the cases with their ids."""
@@ -93,6 +94,7 @@ class OnPhoenix:
     def __init__(self, server: PhoenixServer) -> None:
         self._platform = PhoenixPlatform(server=server)
         self.base_url = server.base_url
+        self.pid = server.process.pid
         self.project = self._platform.project
 
     async def seed(self, cases: Sequence[Case]) -> list[Case]:
@@ -143,7 +145,7 @@ class OnLangSmith:
         self._service = StandIn()
         self._service.start()
         self._platform = LangSmithPlatform(self._service)
-        self.base_url, self.key = self._service.url, self._service.key
+        self.base_url, self.key, self.pid = self._service.url, self._service.key, None
         self.project = self._platform.project
 
     async def seed(self, cases: Sequence[Case]) -> list[Case]:
@@ -183,6 +185,7 @@ class InFiles:
     """A folder of records."""
 
     base_url = key = ""
+    pid = None
     project = "default"
 
     def __init__(self, folder: Path) -> None:

@@ -66,14 +66,14 @@ def connect(url: URL) -> Engine:
     """
     if url.get_backend_name() == "sqlite":
         _make_private_file(Path(url.database or ""))
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_size=3, hide_parameters=True)
+        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_size=4, hide_parameters=True)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
         return create_engine(
             url,
-            pool_size=3,
+            pool_size=4,
             pool_pre_ping=True,
             hide_parameters=True,
             connect_args={

@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, String, delete, or_, select, type_coerce, update
+from sqlalchemy import Connection, String, bindparam, delete, or_, select, type_coerce, update
 
 from enricher.store.schema import (
     batch_lines,
@@ -24,6 +24,7 @@ from enricher.store.schema import (
 )
 from enricher.store.upsert import insert_into
 
+_FORGOTTEN = select(forgotten.c.digest).where(forgotten.c.digest.in_(bindparam("digests", expanding=True)))
 # Raw replies, opinions, write-backs and questions to people go with their evaluations.
 _TABLES = (outbox, review_items, evaluations, items, rejections, refs, hints, batch_lines)
 
@@ -52,7 +53,7 @@ def forgotten_among(connection: Connection, trace_ids: Collection[str]) -> set[s
     digests = {_digest(trace_id): trace_id for trace_id in trace_ids}
     if not digests:
         return set()
-    found = connection.execute(select(forgotten.c.digest).where(forgotten.c.digest.in_(digests)))
+    found = connection.execute(_FORGOTTEN, {"digests": list(digests)})
     return {digests[digest] for digest in found.scalars()}
 
 

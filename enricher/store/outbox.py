@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, case, func, or_, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, case, func, or_, select, update
 
 from enricher.store.owner import is_surely_gone
 from enricher.store.records import Backlog, Due, OutboxRecord, Outcome
@@ -15,27 +15,65 @@ from enricher.verdict import Annotation, DeliveryState
 # Nothing is put off or claimed for so long: what lies further ahead was written by a clock that was set back since.
 _FAR = timedelta(hours=1)
 
+# Made once: to put a statement together costs more than to execute it.
+_NOW, _LATER = bindparam("now", type_=Utc), bindparam("later", type_=Utc)
+_WAITING = (
+    select(outbox.c.key)
+    .where(
+        outbox.c.connection == bindparam("place"),
+        WRITE_BACK_IS_OPEN,
+        or_(outbox.c.next_attempt_at <= _NOW, outbox.c.next_attempt_at > _LATER),
+        or_(outbox.c.claimed_by.is_(None), outbox.c.claimed_until <= _NOW, outbox.c.claimed_until > _LATER),
+    )
+    .order_by(outbox.c.next_attempt_at, outbox.c.key)
+    .limit(bindparam("most", type_=Integer))
+    .with_for_update(skip_locked=True)
+)
+_CLAIM = (
+    update(outbox)
+    .where(outbox.c.key.in_(bindparam("keys", expanding=True)))
+    .values(claimed_by=bindparam("its_owner", type_=Words), claimed_until=bindparam("until", type_=Utc))
+    .returning(*outbox.c)
+)
+_IS_OWN = outbox.c.claimed_by == bindparam("its_owner", type_=Words)
+_RECORD = (
+    update(outbox)
+    .where(
+        outbox.c.key == bindparam("its_key"),
+        outbox.c.revision == bindparam("its_revision"),
+        # Confirmed stays confirmed: a slower process may still report an earlier state.
+        WRITE_BACK_IS_OPEN,
+    )
+    .values(
+        # Kept where nothing newer is known.
+        sent_at=func.coalesce(bindparam("sent", type_=Utc), outbox.c.sent_at),
+        confirmed_at=func.coalesce(bindparam("confirmed", type_=Utc), outbox.c.confirmed_at),
+        remote_id=func.coalesce(bindparam("remote", type_=Words), outbox.c.remote_id),
+        # Released.
+        claimed_by=case((_IS_OWN, None), else_=outbox.c.claimed_by),
+        claimed_until=case((_IS_OWN, None), else_=outbox.c.claimed_until),
+    )
+)
+_OTHER_CLAIMANTS = (
+    select(outbox.c.claimed_by)
+    .where(
+        outbox.c.connection == bindparam("place"),
+        WRITE_BACK_IS_OPEN,
+        outbox.c.claimed_by.is_not(None),
+        outbox.c.claimed_by != bindparam("owner"),
+    )
+    .distinct()
+)
+
 
 def claim_due(connection: Connection, place: str, limit: int, owner: str, claim: timedelta, now: datetime) -> list[Due]:
     """Claim write-backs of the connection `place` whose time has come; nobody else gets them until the claim ends."""
     _free_claims_of_the_dead(connection, place, owner)
-    waiting = (
-        select(outbox.c.key)
-        .where(
-            outbox.c.connection == place,
-            WRITE_BACK_IS_OPEN,
-            or_(outbox.c.next_attempt_at <= now, outbox.c.next_attempt_at > now + _FAR),
-            or_(outbox.c.claimed_by.is_(None), outbox.c.claimed_until <= now, outbox.c.claimed_until > now + _FAR),
-        )
-        .order_by(outbox.c.next_attempt_at, outbox.c.key)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    keys = list(connection.execute(waiting).scalars())
+    bound = {"place": place, "now": now, "later": now + _FAR, "most": limit}
+    keys = list(connection.execute(_WAITING, bound).scalars())
     if not keys:
         return []
-    statement = update(outbox).where(outbox.c.key.in_(keys)).values(claimed_by=owner, claimed_until=now + claim)
-    rows = connection.execute(statement.returning(*outbox.c)).all()
+    rows = connection.execute(_CLAIM, {"keys": keys, "its_owner": owner, "until": now + claim}).all()
     order = {key: number for number, key in enumerate(keys)}
     return [
         Due(
@@ -54,24 +92,7 @@ def record(connection: Connection, outcomes: Sequence[Outcome], owner: str, now:
     if not outcomes:
         return
     rows = [_outcome_row(outcome, now) for outcome in sorted(outcomes, key=lambda o: o.due.annotation.key)]
-    statement = update(outbox).where(
-        outbox.c.key == bindparam("its_key"),
-        outbox.c.revision == bindparam("its_revision"),
-        # Confirmed stays confirmed: a slower process may still report an earlier state.
-        WRITE_BACK_IS_OPEN,
-    )
-    kept_if_null = {
-        "sent_at": func.coalesce(bindparam("sent", type_=Utc), outbox.c.sent_at),
-        "confirmed_at": func.coalesce(bindparam("confirmed", type_=Utc), outbox.c.confirmed_at),
-        "remote_id": func.coalesce(bindparam("remote", type_=Words), outbox.c.remote_id),
-    }
-    is_own = outbox.c.claimed_by == bindparam("its_owner", type_=Words)
-    released = {
-        column.name: case((is_own, None), else_=column) for column in (outbox.c.claimed_by, outbox.c.claimed_until)
-    }
-    done = connection.execute(
-        statement.values({**kept_if_null, **released}), [{**row, "its_owner": owner} for row in rows]
-    )
+    done = connection.execute(_RECORD, [{**row, "its_owner": owner} for row in rows])
     if done.rowcount != len(rows):  # the claims on what was replaced or confirmed meanwhile are left
         release(connection, [row["its_key"] for row in rows], owner)
 
@@ -125,13 +146,8 @@ def outbox_records(connection: Connection, query: Select[Any]) -> list[OutboxRec
 
 
 def _free_claims_of_the_dead(connection: Connection, place: str, owner: str) -> None:
-    claimed = select(outbox.c.claimed_by).where(
-        outbox.c.connection == place,
-        WRITE_BACK_IS_OPEN,
-        outbox.c.claimed_by.is_not(None),
-        outbox.c.claimed_by != owner,
-    )
-    gone = [other for other in connection.execute(claimed.distinct()).scalars() if is_surely_gone(other)]
+    claimants = connection.execute(_OTHER_CLAIMANTS, {"place": place, "owner": owner}).scalars()
+    gone = [other for other in claimants if is_surely_gone(other)]
     if gone:
         statement = update(outbox).where(WRITE_BACK_IS_OPEN, outbox.c.claimed_by.in_(gone))
         connection.execute(statement.values(claimed_by=None, claimed_until=None))

@@ -82,7 +82,7 @@ class Evaluation:
     annotations: tuple[Annotation, ...] = ()
     review: tuple[str, ...] = ()  # reason codes; empty asks nobody
     item: Item | None = None  # what was judged, kept for whoever looks at the verdict
-    is_cached: bool = False  # the verdict came from `known_evaluations`: only missing annotations are added
+    is_cached: bool = False  # the verdict was known already: only missing annotations are added
 
     def key(self, connection: str) -> EvaluationKey:
         """Return what makes it the same evaluation as another one on that connection."""

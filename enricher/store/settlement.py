@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, bindparam, delete, false, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
-from enricher.store import queue
+from enricher.store import queue, statements
 from enricher.store.facts import facts_of
 from enricher.store.forgetting import forgotten_among
 from enricher.store.records import (
@@ -23,19 +23,7 @@ from enricher.store.records import (
     digest,
     item_id,
 )
-from enricher.store.schema import (
-    batch_lines,
-    evaluations,
-    facts,
-    items,
-    opinions,
-    outbox,
-    raw_replies,
-    refs,
-    rejections,
-    review_items,
-)
-from enricher.store.upsert import insert_into
+from enricher.store.schema import outbox, review_items
 from enricher.trace import Item
 from enricher.verdict import Annotation, Verdict
 
@@ -83,13 +71,11 @@ def settle_all(connection: Connection, settlements: Sequence[tuple[Settlement, d
     return [recorded.get(id(settlement), 0) for settlement, _ in given]
 
 
-def known_evaluations(connection: Connection, keys: Sequence[EvaluationKey]) -> dict[EvaluationKey, Verdict]:
-    """Look verdicts up; failures are not known, so that they are tried again."""
-    by_id = {key.id: key for key in keys}
-    query = select(evaluations.c.id, evaluations.c.verdict).where(
-        evaluations.c.id.in_(by_id), evaluations.c.is_verdict.is_(True)
-    )
-    return {by_id[id_]: Verdict.model_validate_json(verdict) for id_, verdict in connection.execute(query)}
+def known_evaluations(connection: Connection, keys: Sequence[EvaluationKey]) -> list[Verdict | None]:
+    """Look the verdict for each key up; failures are not known, so that they are tried again."""
+    ids = [key.id for key in keys]
+    found = {id_: verdict for id_, verdict in connection.execute(statements.KNOWN, {"ids": ids})}
+    return [Verdict.model_validate_json(found[id_]) if id_ in found else None for id_ in ids]
 
 
 def _layers(entries: list[_Entry]) -> Iterator[list[_Entry]]:
@@ -107,13 +93,8 @@ def _layers(entries: list[_Entry]) -> Iterator[list[_Entry]]:
 
 
 def _record_evaluations(connection: Connection, entries: list[_Entry]) -> set[str]:
-    statement = insert_into(connection, evaluations)
-    replaced = {c.name: statement.excluded[c.name] for c in evaluations.c if c.name != "id"}
-    statement = statement.on_conflict_do_update(
-        index_elements=[evaluations.c.id], set_=replaced, where=evaluations.c.is_verdict == false()
-    )
     rows = [_evaluation_row(entry) for entry in entries]
-    return set(connection.execute(statement.returning(evaluations.c.id), rows).scalars())
+    return set(connection.execute(statements.put_evaluations(connection.dialect.name), rows).scalars())
 
 
 def _evaluation_row(entry: _Entry) -> Row:
@@ -147,8 +128,7 @@ def _record_items(connection: Connection, entries: list[_Entry]) -> None:
             row = {"id": its_id, "trace_id": item.trace_id, "item": _item_json(item), "settled_at": entry.now}
             rows.setdefault(its_id, row)
     if rows:
-        statement = insert_into(connection, items).on_conflict_do_nothing(index_elements=[items.c.id])
-        connection.execute(statement, [rows[its_id] for its_id in sorted(rows)])
+        connection.execute(statements.add_items(connection.dialect.name), [rows[its_id] for its_id in sorted(rows)])
 
 
 def _item_json(item: Item) -> str:
@@ -164,14 +144,14 @@ def _record_replies(connection: Connection, entries: list[_Entry]) -> None:
     if not entries:
         return
     # Those of a failure that is being replaced.
-    connection.execute(delete(raw_replies).where(raw_replies.c.evaluation_id.in_([entry.id for entry in entries])))
+    connection.execute(statements.DROP_REPLIES, {"ids": [entry.id for entry in entries]})
     rows = [
         {"evaluation_id": entry.id, "number": number, "reply": reply, "settled_at": entry.now}
         for entry in entries
         for number, reply in enumerate(entry.evaluation.verdict.raw_replies)
     ]
     if rows:
-        connection.execute(raw_replies.insert(), rows)
+        connection.execute(statements.ADD_REPLIES, rows)
 
 
 def _record_opinions(connection: Connection, entries: list[_Entry]) -> None:
@@ -195,9 +175,8 @@ def _record_opinions(connection: Connection, entries: list[_Entry]) -> None:
         for part in entry.evaluation.verdict.result.parts
         for opinion in part.opinions
     ]
-    if not rows:
-        return
-    connection.execute(opinions.insert(), rows)
+    if rows:
+        connection.execute(statements.ADD_OPINIONS, rows)
 
 
 def _record_facts(connection: Connection, entries: list[_Entry]) -> None:
@@ -219,12 +198,7 @@ def _record_facts(connection: Connection, entries: list[_Entry]) -> None:
         for entry in entries
     ]
     if rows:
-        statement = insert_into(connection, facts)
-        replaced = {c.name: statement.excluded[c.name] for c in facts.c if not c.primary_key}
-        statement = statement.on_conflict_do_update(
-            index_elements=[facts.c.run_id, facts.c.evaluation_id], set_=replaced
-        )
-        connection.execute(statement, rows)
+        connection.execute(statements.put_facts(connection.dialect.name), rows)
 
 
 def _outbox_rows(entries: list[_Entry]) -> list[Row]:
@@ -258,10 +232,6 @@ def annotation_rows(annotations: Sequence[Annotation], *, evaluation_id: str, ru
     ]
 
 
-# A claim stays: whoever is sending the older content goes first, and its late result meets a newer revision.
-_STAYS = ("key", "revision", "claimed_by", "claimed_until", "remote_id")
-
-
 def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:
     write_over(connection, _outbox_rows(entries))
 
@@ -269,24 +239,15 @@ def _replace_annotations(connection: Connection, entries: list[_Entry]) -> None:
 def _add_missing_annotations(connection: Connection, entries: list[_Entry]) -> None:
     rows = _outbox_rows(entries)
     if rows:
-        connection.execute(insert_into(connection, outbox).on_conflict_do_nothing(index_elements=[outbox.c.key]), rows)
+        connection.execute(statements.add_annotations(connection.dialect.name), rows)
 
 
 def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
     asked = [entry for entry in entries if entry.evaluation.review]
     settled = [entry for entry in entries if not entry.evaluation.review]
     if asked:
-        statement = insert_into(connection, review_items)
-        replaced = ("evaluation_id", "run_id", "reasons", "state", "updated_at", "decided_at")
-        statement = statement.on_conflict_do_update(
-            index_elements=[review_items.c.id],
-            set_={name: statement.excluded[name] for name in replaced},
-            # What people decided about this very outcome stays decided.
-            where=(review_items.c.state != ReviewState.DECIDED.value)
-            | (review_items.c.evaluation_id != statement.excluded.evaluation_id),
-        )
         rows = [_review_row(entry) for entry in asked]
-        opened = set(connection.execute(statement.returning(review_items.c.id), rows).scalars())
+        opened = set(connection.execute(statements.put_questions(connection.dialect.name), rows).scalars())
         queue.enter(connection, [_line(entry) for entry in asked if _review_id(entry) in opened])
     if settled:
         _supersede(connection, settled)
@@ -295,8 +256,7 @@ def _ask_people(connection: Connection, entries: list[_Entry]) -> None:
 def _supersede(connection: Connection, entries: list[_Entry]) -> None:
     """Close the questions that a later outcome no longer asks, here and on the platform."""
     moments = {_review_id(entry): entry.now for entry in entries}
-    is_open = review_items.c.id.in_(moments) & (review_items.c.state == ReviewState.OPEN.value)
-    asked = connection.execute(select(review_items.c.id, review_items.c.evaluation_id).where(is_open)).all()
+    asked = connection.execute(statements.OPEN_QUESTIONS, {"ids": list(moments)}).all()
     if not asked:
         return
     closing = update(review_items).where(review_items.c.id == bindparam("item"))
@@ -319,14 +279,7 @@ def write_over(connection: Connection, rows: Sequence[Row]) -> None:
     """Queue write-backs, in place of what was queued or sent under the same keys."""
     if not rows:
         return
-    statement = insert_into(connection, outbox)
-    replaced: dict[str, Any] = {c.name: statement.excluded[c.name] for c in outbox.c if c.name not in _STAYS}
-    statement = statement.on_conflict_do_update(
-        index_elements=[outbox.c.key],
-        set_={**replaced, "revision": outbox.c.revision + 1},
-        where=outbox.c.annotation != statement.excluded.annotation,
-    )
-    connection.execute(statement, list(rows))
+    connection.execute(statements.write_over_annotations(connection.dialect.name), list(rows))
 
 
 def _review_id(entry: _Entry) -> str:
@@ -379,7 +332,7 @@ def _record_rejections(connection: Connection, settlements: Sequence[tuple[Settl
         for rejection in settlement.rejections
     ]
     if rows:
-        connection.execute(insert_into(connection, rejections).on_conflict_do_nothing(), rows)
+        connection.execute(statements.add_rejections(connection.dialect.name), rows)
 
 
 def _move_refs(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> None:
@@ -396,22 +349,15 @@ def _move_refs(connection: Connection, settlements: Sequence[tuple[Settlement, d
         for settlement, now in settlements
         if settlement.state is not None
     ]
-    if not rows:
-        return
-    statement = update(refs).where(
-        refs.c.job == bindparam("its_job"),
-        refs.c.connection == bindparam("its_connection"),
-        refs.c.trace_id == bindparam("its_trace"),
-    )
-    connection.execute(statement, rows)
+    if rows:
+        connection.execute(statements.MOVE_REF, rows)
 
 
 def _drop_answers(connection: Connection, settlements: Sequence[tuple[Settlement, datetime]]) -> None:
     """Forget what batches brought for traces that are done; until then a crash meets the answers again."""
     done = [s.ref.trace_id for s, _ in settlements if s.state in (RefState.DONE, RefState.REJECTED)]
     if done:
-        answered = batch_lines.c.trace_id.in_(done) & batch_lines.c.batch_id.is_(None)
-        connection.execute(delete(batch_lines).where(answered))
+        connection.execute(statements.DROP_ANSWERS, {"ids": done})
 
 
 def _json(value: BaseModel, exclude: set[str] | None = None) -> str:

@@ -44,11 +44,12 @@ from enricher.store.records import (
 )
 from enricher.store.reviews import PersonsDecision, Question, QueueFilter
 from enricher.store.schema import review_items, runs
-from enricher.store.writer import Writer
+from enricher.store.writer import Batch, Grouped, Writer
 from enricher.trace import TraceRef
 from enricher.verdict import Annotation, Verdict
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 _PAGE = 500  # values in one statement: below every engine's limit of parameters
 _CLAIM = timedelta(minutes=2)  # longer than any batch should take to send
@@ -79,9 +80,12 @@ class Store:
     than the patience given). What a method returned from is committed.
     """
 
-    def __init__(self, engine: Engine, writer: Writer, *, patience_s: float, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, engine: Engine, writer: Writer, lookups: Grouped, *, patience_s: float, clock: Callable[[], datetime]
+    ) -> None:
         self._engine = engine
         self._writer = writer
+        self._lookups = lookups
         self._patience_s = patience_s
         self._readers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="store-reader")
         self._owner = this_process()
@@ -101,7 +105,7 @@ class Store:
         Args:
             url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/DATABASE`.
             patience_s: how long a locked or absent store is waited for before Unavailable is raised.
-            window_s: how long the first write of a group waits for others to share its commit.
+            window_s: how long the first of a group waits for others to share its transaction.
             clock: tells the time, in aware UTC.
 
         Raises:
@@ -109,8 +113,9 @@ class Store:
             TryAgain: another process keeps the store locked.
         """
         engine = await asyncio.to_thread(_open_engine, url, patience_s)
-        writer = Writer(engine, window_s=window_s, largest_group=_PAGE, patience_s=patience_s)
-        return cls(engine, writer, patience_s=patience_s, clock=clock)
+        grouping: Mapping[str, Any] = {"window_s": window_s, "largest_group": _PAGE, "patience_s": patience_s}
+        lookups = Grouped(engine, name="store-lookup", **grouping)
+        return cls(engine, Writer(engine, **grouping), lookups, patience_s=patience_s, clock=clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,6 +126,7 @@ class Store:
     async def aclose(self) -> None:
         """Commit what is queued and release connections."""
         await self._writer.aclose()
+        await self._lookups.aclose()
         self._readers.shutdown(wait=True)
         self._engine.dispose()
 
@@ -222,19 +228,11 @@ class Store:
 
         Safe to repeat: a verdict that is there stays, with its write-backs; only a failure is replaced.
         """
-        return await self._writer.write_with_others(settlement.settle_all, (settlement_, self.clock()))
-
-    async def known_evaluations(self, keys: Sequence[EvaluationKey]) -> dict[EvaluationKey, Verdict]:
-        """Return the verdicts (OK or NO_CLAIMS) that are known for these keys."""
-        found: dict[EvaluationKey, Verdict] = {}
-        for start in range(0, len(keys), _PAGE):
-            page = keys[start : start + _PAGE]
-            found |= await self._read(partial(settlement.known_evaluations, keys=page))
-        return found
+        return await self._writer.join(settlement.settle_all, (settlement_, self.clock()))
 
     async def known_evaluation(self, key: EvaluationKey) -> Verdict | None:
         """Return the verdict (OK or NO_CLAIMS) that is known for this key."""
-        return (await self.known_evaluations([key])).get(key)
+        return await self.look_up(settlement.known_evaluations, key)
 
     async def evaluations(self, run_id: str) -> AsyncIterator[EvaluationRecord]:
         """Yield what a run judged, a page at a time."""
@@ -437,6 +435,10 @@ class Store:
     async def look(self, look: Callable[[Connection], T]) -> T:
         """Read something."""
         return await self._read(look)
+
+    async def look_up(self, look: Batch[V, T], value: V) -> T:
+        """Read what is known of a value; what many tasks look up at a time is asked for together."""
+        return await self._lookups.join(look, value)
 
     async def _read(self, look: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, look)

@@ -11,11 +11,12 @@ Upsert = sqlite.Insert
 
 def insert_into(connection: Connection, table: Table) -> Upsert:
     """Begin an insert that can say what happens on a conflict."""
-    return _insert(connection.dialect.name, table)
+    return insert_for(connection.dialect.name, table)
 
 
 @lru_cache  # with the columns of `excluded`, which cost more to put together than a group of rows to write
-def _insert(dialect: str, table: Table) -> Upsert:
+def insert_for(dialect: str, table: Table) -> Upsert:
+    """Begin an insert in the dialect of that name."""
     if dialect == "postgresql":
         return postgresql.insert(table)  # type: ignore[return-value]
     return sqlite.insert(table)

@@ -1,4 +1,4 @@
-"""One thread that writes; what is queued while it is at work is committed together, in one transaction."""
+"""One thread that writes, or looks up; what is queued while it is at work is done together, in one transaction."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,10 +14,12 @@ from enricher.store.engine import WRITES, patiently, plain_errors
 T = TypeVar("T")
 V = TypeVar("V")
 
-# A group costs nearly the same however large it is. So while several write at a time, the thread rests after a commit
-# for so many times as long as that took, and the next group is larger.
-_REST = 4.0
-_LONGEST_PAUSE_S = 0.05
+# A group costs nearly the same however large it is. So while several come at a time, the thread rests after a commit
+# for so many times as long as that took, and the next group is larger. It rests no longer than others keep coming:
+# once a quarter of the time has passed without one, those who wait are all there are.
+_REST = 8.0
+_LONGEST_PAUSE_S = 0.2
+_LOOKS = 4
 # Work on many values of a kind: all in one call, one result each.
 Batch = Callable[[Connection, Sequence[V]], Sequence[T]]
 
@@ -29,31 +31,26 @@ class _Entry:
     done: asyncio.Future[Any]
 
 
-class Writer:
-    """Commit what many tasks want written, grouped; each caller waits until its own part is safe.
+class Grouped:
+    """Do what many tasks want of the store in transactions that they share; each caller waits for its own part.
 
     Work may be done twice (after a lost connection nobody knows whether the commit arrived, and a group that fails is
     repeated one by one), so whatever is given here must be safe to repeat.
     """
 
-    def __init__(self, engine: Engine, *, window_s: float, largest_group: int, patience_s: float) -> None:
-        self._engine = engine.execution_options(**{WRITES: True})
+    def __init__(self, engine: Engine, *, name: str, window_s: float, largest_group: int, patience_s: float) -> None:
+        self._engine = engine
         self._window_s = window_s  # how long the first of a group waits for company
         self._largest_group = largest_group
         self._patience_s = patience_s  # how long a busy or absent store is waited for
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         self._queue: list[_Entry] = []
         self._draining: asyncio.Task[None] | None = None
         self._pause_s = 0.0  # how much longer than the window the next group waits, since many write at present
         self._is_closed = False
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        """Do some work in a transaction; return its result once that is committed."""
-        result: T = await self.write_with_others(_apply_each, work)
-        return result
-
-    async def write_with_others(self, work: Batch[V, T], value: V) -> T:
-        """Write a value; values for the same `work` in the same group are handed to it in one call."""
+    async def join(self, work: Batch[V, T], value: V) -> T:
+        """Do some work on a value; values for the same `work` in the same group are handed to it in one call."""
         if self._is_closed:
             raise RuntimeError("the store is closed")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -72,8 +69,7 @@ class Writer:
     async def _drain(self) -> None:
         loop = asyncio.get_running_loop()
         while self._queue:
-            if len(self._queue) < self._largest_group:
-                await asyncio.sleep(max(self._window_s, self._pause_s))
+            await self._company()
             group, self._queue = self._queue[: self._largest_group], self._queue[self._largest_group :]
             began = loop.time()
             outcomes = await loop.run_in_executor(self._thread, self._commit, group)
@@ -85,6 +81,15 @@ class Writer:
                     entry.done.set_exception(outcome)
                 else:
                     entry.done.set_result(outcome)
+
+    async def _company(self) -> None:
+        """Wait for others to join the group, while they come."""
+        seen = 0
+        for _ in range(_LOOKS):
+            if not seen < len(self._queue) < self._largest_group:
+                return
+            seen = len(self._queue)
+            await asyncio.sleep(max(self._window_s, self._pause_s) / _LOOKS)
 
     def _commit(self, group: list[_Entry]) -> list[Any]:
         try:
@@ -103,6 +108,24 @@ class Writer:
     def _commit_once(self, group: list[_Entry]) -> list[Any]:
         with plain_errors(), self._engine.begin() as connection:
             return _do(connection, group)
+
+
+class Writer(Grouped):
+    """Commit what many tasks want written; each caller waits until its own part is safe."""
+
+    def __init__(self, engine: Engine, *, window_s: float, largest_group: int, patience_s: float) -> None:
+        super().__init__(
+            engine.execution_options(**{WRITES: True}),
+            name="store-writer",
+            window_s=window_s,
+            largest_group=largest_group,
+            patience_s=patience_s,
+        )
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Do some work in a transaction; return its result once that is committed."""
+        result: T = await self.join(_apply_each, work)
+        return result
 
 
 def _do(connection: Connection, group: list[_Entry]) -> list[Any]:

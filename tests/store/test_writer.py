@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import event
 
 from enricher.store import Store
+from enricher.store.sharing import same_input
 from tests.store.samples import settlement
 
 
@@ -25,6 +26,20 @@ async def test_a_group_is_bounded(tmp_path):
         event.listen(store._engine, "commit", commits.append)
         await asyncio.gather(*(store.settle(settlement(run, number)) for number in range(1200)))
         assert len(commits) == 3
+
+
+async def test_what_many_look_up_at_a_time_is_asked_for_together(store):
+    run = await store.start_run("nightly")
+    settlements = [settlement(run, number) for number in range(60)]
+    await asyncio.gather(*map(store.settle, settlements))
+    keys = [each.evaluations[0].key(each.ref.connection) for each in settlements]
+    new = [key._replace(input_hash="another") for key in keys]
+    asked = []
+    event.listen(store._engine, "begin", asked.append)
+    known = await asyncio.gather(*(same_input(store, key) for key in (*keys, *new)))
+    assert len(asked) == 1
+    assert [verdict.trace_id for verdict in known[:60]] == [f"t{number}" for number in range(60)]
+    assert known[60:] == [[]] * 60
 
 
 async def test_what_a_caller_returned_from_is_seen_by_another_process(url):

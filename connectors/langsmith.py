@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from connectors.http import Declined, Failing
-from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
+from connectors.langsmith_api import LangSmithApi
 from connectors.langsmith_datasets import keep_examples
 from connectors.langsmith_experiments import examples_of
 from connectors.langsmith_find import OLDEST, Finder
 from connectors.langsmith_labels import peoples_feedback
-from connectors.langsmith_query import in_traces
+from connectors.langsmith_query import RUNS_PAGE, RunQuery, in_traces
 from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, span_from_run
 from connectors.langsmith_write import Writer
 from connectors.phoenix_spans import tree_order

@@ -3,8 +3,6 @@
 import asyncio
 import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -22,10 +20,9 @@ from langsmith.utils import (
 
 from connectors.http import Declined, Failing, WholeTime, error_for
 from connectors.langsmith_limits import TokenBucket
+from connectors.langsmith_query import PAGE, RunQuery, v1_body, v1_selects, v2_body
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 
-PAGE = 100  # the most that v1 gives, for every listing
-RUNS_PAGE = 1000  # the most that v2 gives
 _PROJECTS_PER_QUERY = 50
 _ABSENT = (404, 405, 410, 501)  # how a server says that it hasn't (or no longer has) an endpoint
 _TELLING_HEADERS = ("retry-after", "content-type", "location")
@@ -38,22 +35,6 @@ class Generation(StrEnum):
 
     V2 = "v2"
     V1 = "v1"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunQuery:
-    """A query for runs that both generations can answer; times in UTC, `end` may be inclusive."""
-
-    project_ids: Sequence[str]
-    start: datetime
-    end: datetime | None = None
-    filter: str | None = None
-    tree_filter: str | None = None
-    is_root: bool | None = None
-    ids: Sequence[str] = ()
-    feedback_since: datetime | None = None  # v2 only
-    selects: Sequence[str] = ("ID", "TRACE_ID", "PROJECT_ID", "START_TIME", "DOTTED_ORDER")
-    page_size: int = RUNS_PAGE
 
 
 class LangSmithApi:
@@ -217,10 +198,10 @@ class LangSmithApi:
         for at in range(0, len(query.project_ids), _PROJECTS_PER_QUERY):
             some = query.project_ids[at : at + _PROJECTS_PER_QUERY]
             if await self._knows_v2(some):
-                async for page in self._v2_pages(_v2_body(query, some)):
+                async for page in self._v2_pages(v2_body(query, some)):
                     yield page
             else:
-                async for page in self._v1_pages(_v1_body(query, some)):
+                async for page in self._v1_pages(v1_body(query, some)):
                     yield page
 
     async def runs_of_trace(self, trace_id: str, project_id: str, selects: Sequence[str]) -> list[dict[str, Any]]:
@@ -338,50 +319,6 @@ class LangSmithApi:
         if "org_scoped_key_requires_workspace" in str(error.body):
             return SetupError("the LangSmith key spans workspaces; set `workspace_id` of the connection")
         return named
-
-
-def v1_selects(selects: Sequence[str]) -> Sequence[str]:
-    """Return v1's names for v2's fields."""
-    renamed = {
-        "PROJECT_ID": ("session_id",),
-        "METADATA": ("extra",),
-        "INPUTS": ("inputs", "inputs_s3_urls"),
-        "OUTPUTS": ("outputs", "outputs_s3_urls"),
-        "PARENT_RUN_IDS": ("parent_run_id", "parent_run_ids"),
-    }
-    return [name for field in selects for name in renamed.get(field, (field.lower(),))]
-
-
-def _v2_body(query: RunQuery, project_ids: Sequence[str]) -> dict[str, Any]:
-    body = {
-        "project_ids": list(project_ids),
-        "min_start_time": query.start.isoformat(),  # without it, the last day only
-        "max_start_time": query.end.isoformat() if query.end else None,
-        "filter": query.filter,
-        "tree_filter": query.tree_filter,
-        "is_root": query.is_root,
-        "ids": list(query.ids) or None,
-        "min_feedback_modified_at": query.feedback_since.isoformat() if query.feedback_since else None,
-        "selects": list(query.selects),  # without it, the id only
-        "page_size": min(query.page_size, RUNS_PAGE),
-    }
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def _v1_body(query: RunQuery, project_ids: Sequence[str]) -> dict[str, Any]:
-    body = {
-        "session": list(project_ids),
-        "start_time": query.start.isoformat(),
-        "end_time": query.end.isoformat() if query.end else None,
-        "filter": query.filter,
-        "tree_filter": query.tree_filter,
-        "is_root": query.is_root,
-        "id": list(query.ids) or None,
-        "select": v1_selects(query.selects),
-        "limit": min(query.page_size, PAGE),
-        "order": "asc",
-    }
-    return {name: value for name, value in body.items() if value is not None}
 
 
 def _rows(reply: Any, name: str) -> list[dict[str, Any]]:

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from connectors.langsmith_api import RUNS_PAGE, LangSmithApi, RunQuery
+from connectors.langsmith_api import LangSmithApi
+from connectors.langsmith_query import RUNS_PAGE, RunQuery
 from enricher.errors import SetupError
 from enricher.seams import Examples
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from connectors.langsmith_api import PAGE, Generation, LangSmithApi, RunQuery
+from connectors.langsmith_api import Generation, LangSmithApi
 from connectors.langsmith_feedback import counts_as_report, report_from
 from connectors.langsmith_labels import RUNS_PER_LISTING
-from connectors.langsmith_query import Pointer, pointer, report_expression, span_expression
+from connectors.langsmith_query import PAGE, Pointer, RunQuery, pointer, report_expression, span_expression
 from connectors.langsmith_runs import attribute, project_of, root_start
 from enricher.trace import ReportFilter, TraceId, TraceQuery, TraceRef, UserReport
 

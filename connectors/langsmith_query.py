@@ -1,14 +1,18 @@
-"""Translate neutral queries to LangSmith's filter language, and read what a person pastes as a trace."""
+"""Write queries in the words of both API generations and of LangSmith's filter language; read a pasted trace."""
 
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from enricher.errors import SetupError
 from enricher.trace import ReportFilter, SpanFilter, SpanKind
+
+PAGE = 100  # the most that v1 gives, for every listing
+RUNS_PAGE = 1000  # the most that v2 gives
 
 _RUN_TYPES = {
     SpanKind.CHAIN: "chain",
@@ -21,6 +25,22 @@ _RUN_TYPES = {
 }
 _STATUSES = {"OK": "success", "ERROR": "error", "UNSET": "pending"}
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunQuery:
+    """A query for runs that both generations can answer; times in UTC, `end` may be inclusive."""
+
+    project_ids: Sequence[str]
+    start: datetime
+    end: datetime | None = None
+    filter: str | None = None
+    tree_filter: str | None = None
+    is_root: bool | None = None
+    ids: Sequence[str] = ()
+    feedback_since: datetime | None = None  # v2 only
+    selects: Sequence[str] = ("ID", "TRACE_ID", "PROJECT_ID", "START_TIME", "DOTTED_ORDER")
+    page_size: int = RUNS_PAGE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,3 +142,49 @@ def _uuid(text: str, said: str) -> str:
         raise SetupError(f"'{said}' holds no run id; LangSmith's ids look like 0192f0c4-7d5a-7c31-9e27-3d0f6a1b2c3d")
     digits = bare.replace("-", "")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def v1_selects(selects: Sequence[str]) -> Sequence[str]:
+    """Return v1's names for v2's fields."""
+    renamed = {
+        "PROJECT_ID": ("session_id",),
+        "METADATA": ("extra",),
+        "INPUTS": ("inputs", "inputs_s3_urls"),
+        "OUTPUTS": ("outputs", "outputs_s3_urls"),
+        "PARENT_RUN_IDS": ("parent_run_id", "parent_run_ids"),
+    }
+    return [name for field in selects for name in renamed.get(field, (field.lower(),))]
+
+
+def v2_body(query: RunQuery, project_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the query as v2 takes it."""
+    body = {
+        "project_ids": list(project_ids),
+        "min_start_time": query.start.isoformat(),  # without it, the last day only
+        "max_start_time": query.end.isoformat() if query.end else None,
+        "filter": query.filter,
+        "tree_filter": query.tree_filter,
+        "is_root": query.is_root,
+        "ids": list(query.ids) or None,
+        "min_feedback_modified_at": query.feedback_since.isoformat() if query.feedback_since else None,
+        "selects": list(query.selects),  # without it, the id only
+        "page_size": min(query.page_size, RUNS_PAGE),
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def v1_body(query: RunQuery, project_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the query as v1 takes it."""
+    body = {
+        "session": list(project_ids),
+        "start_time": query.start.isoformat(),
+        "end_time": query.end.isoformat() if query.end else None,
+        "filter": query.filter,
+        "tree_filter": query.tree_filter,
+        "is_root": query.is_root,
+        "id": list(query.ids) or None,
+        "select": v1_selects(query.selects),
+        "limit": min(query.page_size, PAGE),
+        "order": "asc",
+    }
+    return {name: value for name, value in body.items() if value is not None}

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from connectors.http import Declined, Failing
-from connectors.langsmith_api import PAGE, LangSmithApi
+from connectors.langsmith_api import LangSmithApi
 from connectors.langsmith_feedback import body, config_for, edit, feedback_id, holds, why_unwritable
+from connectors.langsmith_query import PAGE
 from connectors.phoenix_spans import moment
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.verdict import Annotation, Delivery, DeliveryState

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.langsmith import LangSmithConnector
-from connectors.langsmith_api import RunQuery
+from connectors.langsmith_query import RunQuery
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.seams import Connector
 from enricher.trace import (

@@ -12,15 +12,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enricher.errors import SetupError
 from enricher.grounding.lazy import lazy
 from enricher.grounding.tokens import is_function_word
+
+if TYPE_CHECKING:  # a run that compares nothing by meaning, with a model say, does without these 30 MB
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    Floats = NDArray[np.float32]
+    Halves = NDArray[np.float16]
 
 FOLDER = Path(__file__).resolve().parent / "model"
 WEIGHTS = "encoder.onnx"
@@ -28,8 +32,6 @@ MAX_TOKENS = 128  # of one text; what stands behind them is not read
 _REMEMBERED = 256  # texts, about 30 kB each: the judges of an item share its documents, and so do its claims
 _SMALL_WORD = 0.15  # what a word without content counts
 _WORD = re.compile(r"\w")
-
-Floats = NDArray[np.float32]
 
 
 class Closeness(NamedTuple):
@@ -42,9 +44,9 @@ class Closeness(NamedTuple):
 class Encoded(NamedTuple):
     """A text as the encoder reads it; all vectors have unit length."""
 
-    tokens: NDArray[np.float16]  # (tokens, width), the special ones left out
-    weights: Floats  # (tokens,)
-    whole: Floats  # (width,)
+    tokens: "Halves"  # (tokens, width), the special ones left out
+    weights: "Floats"  # (tokens,)
+    whole: "Floats"  # (width,)
 
 
 class Encoder:
@@ -74,7 +76,9 @@ class Encoder:
         return found
 
     @lazy
-    def _tokenizer(self) -> Tokenizer:
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
         tokenizer = Tokenizer.from_file(str(self._file("tokenizer.json")))
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
@@ -82,7 +86,7 @@ class Encoder:
 
     @lazy
     def _session(self) -> Any:
-        import onnxruntime  # type: ignore[import-untyped]  # here: what judges nothing starts without it
+        import onnxruntime  # type: ignore[import-untyped]
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
@@ -97,6 +101,8 @@ class Encoder:
         return path
 
     def _computed(self, text: str) -> Encoded:
+        import numpy as np
+
         # One text at a time: in int8, what is read together would change one another's last digits, and a verdict must
         # not depend on what was judged before. Batches would save a sixth of the time.
         read = self._tokenizer.encode(text)
@@ -114,6 +120,8 @@ def shipped_encoder() -> Encoder:
 
 def closeness(claim: Encoded, sentences: Sequence[Encoded]) -> Closeness | None:
     """Return how near a claim is to the nearest of the sentences; None when either side has no words."""
+    import numpy as np
+
     known = [s for s in sentences if len(s.tokens)]
     total = float(claim.weights.sum())
     if not known or total == 0.0:

@@ -19,7 +19,7 @@ _PER_SENTENCE = 10  # tokens of a sentence's id and line break
 
 def tokens(text: str) -> int:
     """Estimate the tokens of a text, rather too many than too few."""
-    plain = len(text.encode("ascii", "ignore"))
+    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return int(plain / 3.3 + (len(text) - plain) * 0.9) + 1
 
 

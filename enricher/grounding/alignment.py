@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from enricher.grounding.bounds import Bound
 from enricher.grounding.comparison import Comparison, Likeness, compare
+from enricher.grounding.denials import asserts, denial, quoted, says, spelled, spelled_in
 from enricher.grounding.entities import crossed_relation
 from enricher.grounding.measures import Quantity
 from enricher.grounding.opposites import EXCLUDED
@@ -14,7 +16,7 @@ from enricher.grounding.polarity import Force, compare_marks
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.scope import is_other_period, is_period, other_scope, period_of
 from enricher.grounding.search import Evidence, Source
-from enricher.grounding.tokens import FULL, LIGHT, Token, key_of
+from enricher.grounding.tokens import FULL, LIGHT, Token
 
 
 class Trouble(IntEnum):
@@ -67,15 +69,13 @@ class Alignment:
         return self.word_share + value - 0.1 * max(self.worst - 1, 0)
 
 
-_MAX_QUOTED = 90  # characters of either side in an explanation
 _ENOUGH_CONTEXT = 0.5
 _CLOSE_CONTEXT = 0.75
 _ALIGNED_SHARE = 0.65
-_TIME_PAIRS = frozenset({key_of("open"), key_of("close"), key_of("begin"), key_of("end")})
+_FAR = 60.0  # times as many
 _EXCEPTIONS = frozenset({"except", "excluding", "unless", "ausser", "sauf", "salvo", "excepto"})
 # They open an aside: "all settings, including the password, are erased" says of the password that it is erased.
 _ASIDES = frozenset({"including", "included", "especially", "particularly", "einschließlich", "inklusive", "incluido"})
-_PERMISSION = frozenset({key_of("allow"), key_of("prohibit")})
 
 
 def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Alignment:
@@ -98,18 +98,19 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
             own += worth
     if source.heading is not None and (named := other_scope(claim, source.heading)):
         found.is_elsewhere = True
-        found.clashes.append(Clash(Trouble.DISTORTED, _says(named[0], source, named[1]), place))
+        found.clashes.append(Clash(Trouble.DISTORTED, says(named[0], source, named[1]), place))
     # Most sentences share too little for a comparison clause by clause, which is the dear part.
     is_close = covered >= _ALIGNED_SHARE * weight or any(k in EXCLUDED or evidence.opposites(k) for k in found.missing)
     other, shared = _counterpart(clause, source, evidence) if is_close else (None, 0.0)
-    resolved = _resolve_opposites(clause, source, other, evidence, found)
+    resolved = _resolve_opposites(clause, claim.all_keys, source, other, evidence, found)
     covered += sum(clause.keys[key] for key in resolved)
     found.word_share = covered / weight if weight else 0.0
     found.own_share = own / weight if weight else 0.0
     if clause.quantities:
         context = max(found.word_share if weight >= FULL else 0.0, _share(claim.keys, pool))
         _align_values(clause, claim, evidence, source, found, context)
-    if other is not None and weight >= LIGHT and shared >= _ALIGNED_SHARE * weight:
+    is_told = weight >= LIGHT and shared >= _ALIGNED_SHARE * weight and asserts(source, evidence, place)
+    if other is not None and is_told:
         _align_marks(clause, other, source, found, resolved)
     return found
 
@@ -120,39 +121,28 @@ def _share(keys: Mapping[str, float], pool: Mapping[str, float]) -> float:
 
 
 def _resolve_opposites(
-    clause: Clause, source: Source, other: Clause | None, evidence: Evidence, found: Alignment
+    clause: Clause, said: AbstractSet[str], source: Source, other: Clause | None, evidence: Evidence, found: Alignment
 ) -> dict[str, str]:
     """Return the missing keys whose opposite the sentence holds in the same place, with that opposite.
 
-    Words that exclude what the sentence says are recorded as a clash.
+    Words that exclude what the sentence says are recorded as a clash; what the whole claim says as well, `said`, is
+    the opposite of nothing in it.
     """
-    if other is None or not found.missing:
+    if other is None or not found.missing or not asserts(source, evidence, found.place):
         return {}
     held = other.keys
     resolved: dict[str, str] = {}
     for key in list(found.missing):
-        opposite = next((o for o in evidence.opposites(key) if o in held and o not in clause.keys), None)
+        opposite = next((o for o in evidence.opposites(key) if o in held and o not in said), None)
         if opposite:
             resolved[key] = opposite
             del found.missing[key]
             continue
-        rival = next((o for o in EXCLUDED.get(key, ()) if o in held and o not in clause.keys), None)
+        rival = next((o for o in EXCLUDED.get(key, ()) if o in held and o not in said), None)
         if rival and len(found.missing) < len(clause.keys):
-            text = _says(quoted(_spelled(clause, key)), source, quoted(_spelled_in(source.reading, rival)))
+            text = says(quoted(spelled(clause, key)), source, quoted(spelled_in(source.reading, rival)))
             found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     return resolved
-
-
-def _spelled(clause: Clause, key: str) -> str:
-    return next((t.word for t in clause.tokens if t.key == key), key)
-
-
-def _spelled_in(reading: Reading, key: str) -> str:
-    return next((reading.text[t.start : t.end] for t in reading.tokens if t.key == key), key)
-
-
-def _says(claimed: str, source: Source, evidence: str) -> str:
-    return f"answer says {claimed}, {source.document.id} says {evidence}"
 
 
 def _align_values(
@@ -183,7 +173,7 @@ def _align_values(
             _is_limit_elsewhere(clause, source, quantity, offered[best])
             or _is_notice(quantity, claim, offered[best], source)
         ):
-            reason = f"{_says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
+            reason = f"{says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
             found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
         elif comparison.likeness is Likeness.MORE_EXACT:
             found.open_values.append(quantity)
@@ -196,7 +186,7 @@ def _align_values(
             found.open_values.append(quantity)
             continue
         reason = compare(quantity, rival).reason
-        text = _says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
+        text = says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
         found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
     found.value_share = matched / len(clause.quantities)
 
@@ -266,8 +256,14 @@ def _rival(
         if index not in taken and not other.is_weak and compare(quantity, other).likeness is Likeness.DIFFERENT
     ]
     if quantity.dimension == "count":
-        rivals = [other for other in rivals if _same_noun(quantity, clause, other, source)]
+        rivals = [o for o in rivals if _is_of_its_size(quantity, o) and _same_noun(quantity, clause, o, source)]
     return max(rivals, key=lambda other: _clause_overlap(clause, other, source), default=None)
+
+
+def _is_of_its_size(one: Quantity, other: Quantity) -> bool:
+    """Tell whether two counts may be meant for the same: 12 jurors are no rival of 9,000 candidates."""
+    low, high = sorted((abs(one.values[0]), abs(other.values[0])))
+    return low * _FAR >= high
 
 
 def _same_noun(quantity: Quantity, clause: Clause, other: Quantity, source: Source) -> bool:
@@ -315,12 +311,12 @@ def _is_notice(claimed: Quantity, claim: Reading, held: Quantity, source: Source
 def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
     """Compare what the clause asserts with its counterpart in the sentence."""
     if crossed := crossed_relation(clause.tokens, source.reading.tokens):
-        text = _says(crossed[0], source, crossed[1])
+        text = says(crossed[0], source, crossed[1])
         found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
         return
     if _is_excepted(clause, source):
         return
-    if reason := _polarity_clash(clause, other, source, opposites):
+    if reason := denial(clause, other, source, opposites):
         found.clashes.append(Clash(Trouble.CONTRADICTED, reason, found.place))
         return
     claimed = clause.marks
@@ -343,38 +339,6 @@ def _is_excepted(clause: Clause, source: Source) -> bool:
         if any(t.word in _EXCEPTIONS for t in other.tokens[:3]):
             return any(worth >= FULL and key in other.keys for key, worth in clause.keys.items())
     return False
-
-
-def _polarity_clash(clause: Clause, other: Clause, source: Source, opposites: Mapping[str, str]) -> str:
-    """Say how the clause asserts what its counterpart denies, or the other way round; empty if it doesn't."""
-    claimed, held = clause.marks, other.marks
-    if not claimed.denied and not held.denied and claimed.is_negated != held.is_negated:
-        return _both(clause, source, other)  # scripts without spaces
-    both_permit = None not in (claimed.permits, held.permits) and not claimed.is_hedged
-    if both_permit and claimed.permits is not held.permits:
-        return _both(clause, source, other)
-    same_sign = claimed.is_negated == held.is_negated or claimed.is_implicit or held.is_implicit
-    for key in clause.keys if not (both_permit or same_sign) else ():
-        if key in other.keys and (key in claimed.denied) != (key in held.denied):
-            return _both(clause, source, other)
-    for key, opposite in opposites.items():
-        if key in _TIME_PAIRS and any(q.dimension == "time" for q in clause.quantities):
-            continue  # "closes at 16:45" and "open until 16:45" say the same
-        if both_permit and key in _PERMISSION:
-            continue
-        if (key in claimed.denied) == (opposite in held.denied):
-            return _says(quoted(_spelled(clause, key)), source, quoted(_spelled_in(source.reading, opposite)))
-    return ""
-
-
-def _both(clause: Clause, source: Source, other: Clause) -> str:
-    return _says(quoted(clause.text), source, quoted(other.text))
-
-
-def quoted(text: str) -> str:
-    """Return a text as an explanation quotes it: on one line, not too long."""
-    text = " ".join(text.split()).strip(" ,;:")
-    return f"'{text}'" if len(text) <= _MAX_QUOTED else f"'{text[:_MAX_QUOTED].rsplit(' ', 1)[0]} …'"
 
 
 def _counterpart(clause: Clause, source: Source, evidence: Evidence) -> tuple[Clause | None, float]:

@@ -82,6 +82,8 @@ def _compare_dates(claimed: Quantity, evidence: Quantity) -> Comparison:
         left, right = _year_as_number(claimed), _year_as_number(evidence)
         return _SAME if left & right else _UNRELATED
     outcome = match_dates(claimed.dates, evidence.dates)
+    if outcome is DateMatch.APART:
+        return _UNRELATED
     if outcome is DateMatch.DIFFERENT:
         return Comparison(Likeness.DIFFERENT)
     if outcome is DateMatch.MORE_EXACT:
@@ -185,6 +187,12 @@ def _compare_values(claimed: Quantity, evidence: Quantity, factor: float, share:
         return rounded
     if claimed.bound in (Bound.MORE_THAN, Bound.LESS_THAN) and _holds_as_limit(claimed, evidence, low):
         return _SAME
+    if (
+        claimed.bound is Bound.EXACT
+        and evidence.bound in (Bound.MORE_THAN, Bound.LESS_THAN)
+        and _is_within(claimed, evidence.bound, low)
+    ):
+        return Comparison(Likeness.DISTORTED, f"the evidence says only {evidence.bound}")
     return Comparison(Likeness.DIFFERENT)
 
 
@@ -271,3 +279,12 @@ def _holds_as_limit(claimed: Quantity, evidence: Quantity, low: tuple[float, ...
             if is_kept and abs(value - limit) <= _CLOSE_SHARE * abs(value):
                 return True
     return False
+
+
+def _is_within(claimed: Quantity, bound: Bound, low: tuple[float, ...]) -> bool:
+    """Tell whether an exact value keeps closely to the limit that the evidence gives: "131" of "more than 130"."""
+    pairs = [(value, limit) for value in claimed.values for limit in low]
+    return any(
+        (value > limit if bound in _LOWER else value < limit) and abs(value - limit) <= _CLOSE_SHARE * abs(value)
+        for value, limit in pairs
+    )

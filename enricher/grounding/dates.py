@@ -39,6 +39,7 @@ class DateMatch(StrEnum):
     SAME = "same"
     MORE_EXACT = "more exact"  # the claim names a part that the evidence leaves open
     DIFFERENT = "different"
+    APART = "apart"  # they name no part in common, as a month and a year
 
 
 _MONTHS = """
@@ -236,10 +237,7 @@ def _minutes(match: re.Match[str]) -> int | None:
 def match_dates(claimed: tuple[Date, ...], evidence: tuple[Date, ...]) -> DateMatch:
     """Compare two dates over all their readings; the friendliest outcome counts."""
     outcomes = {_match(left, right) for left in claimed for right in evidence}
-    for outcome in (DateMatch.SAME, DateMatch.MORE_EXACT):
-        if outcome in outcomes:
-            return outcome
-    return DateMatch.DIFFERENT
+    return next((outcome for outcome in DateMatch if outcome in outcomes), DateMatch.DIFFERENT)
 
 
 def _match(claimed: Date, evidence: Date) -> DateMatch:
@@ -256,7 +254,7 @@ def _match(claimed: Date, evidence: Date) -> DateMatch:
                 return DateMatch.DIFFERENT
             shared = True
     if not shared:
-        return DateMatch.DIFFERENT
+        return DateMatch.APART
     more_exact = any(left is not None and right is None for left, right in zip(claimed, evidence, strict=True))
     return DateMatch.MORE_EXACT if more_exact else DateMatch.SAME
 

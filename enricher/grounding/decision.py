@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from enricher.grounding.alignment import Alignment, Clash, Trouble, align, quoted
+from enricher.grounding.alignment import Alignment, Clash, Trouble, align
 from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.crosslingual import decide_across_languages
+from enricher.grounding.denials import quoted
 from enricher.grounding.entities import replaced_name, swapped_roles
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.limits import dropped_condition, mixes_clauses, widened_group
@@ -50,6 +51,7 @@ _ADMISSION = re.compile(
 )
 _BE = word_set("is are was were be been being ist sind war wird werden wurde wurden est sont es son è sono")
 _MODALS = word_set("may might must shall should can could will would cannot")
+_NEVER_ADDED = ("label", "ordinal", "code", "temperature")  # nobody adds up temperatures
 _MAX_TERMS = 8
 _MOST_PHRASES = 3
 
@@ -333,7 +335,7 @@ def _derived_value(claim: Reading, evidence: Evidence, candidates: list[int]) ->
     if not (is_sum or is_difference):
         return {}, [], ""
     for quantity in claim.quantities:
-        if not quantity.values or quantity.upper or quantity.dimension.startswith(("label", "ordinal", "code")):
+        if not quantity.values or quantity.upper or quantity.dimension.startswith(_NEVER_ADDED):
             continue
         terms = [
             (p, q)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from difflib import SequenceMatcher
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.reading import Reading
@@ -28,6 +29,7 @@ _IRREGULAR_VERBS = word_set(
 
 _RELATIONS = (("before", "after"), ("above", "below"), ("inside", "outside"), ("vor", "nach"), ("avant", "après"))
 _OPPOSITE_RELATIONS = {a: b for left, right in _RELATIONS for a, b in ((left, fold(right)), (fold(right), left))}
+_SAME_SPELLING = 0.9  # of the letters, as SequenceMatcher counts them
 _NEAR = 2  # content words on each side of a verb that are its subject and object
 
 
@@ -167,9 +169,15 @@ def replaced_name(claim: Reading, evidence: Reading, unknown: frozenset[str]) ->
     found = _name_places(evidence, others)
     for name, sides in _name_places(claim, unknown):
         for other, other_sides in found:
-            if sides == other_sides and any(sides):
+            if sides == other_sides and any(sides) and not _is_spelled_like(name, other):
                 return name, other
     return None
+
+
+def _is_spelled_like(name: str, other: str) -> bool:
+    """Tell whether two names are one, misspelt or cut off: "Europe's" and "Euroupe's"; not Austria and Australia."""
+    short, long = sorted((fold(name), fold(other)), key=len)
+    return long.startswith(short) or SequenceMatcher(None, short, long, autojunk=False).ratio() >= _SAME_SPELLING
 
 
 def _name_places(reading: Reading, names: frozenset[str]) -> list[tuple[str, tuple[str | None, str | None]]]:

@@ -90,6 +90,7 @@ _MAY = _set(
 )
 _MUST_NOT = _set("must mustn't shall darf dürfen")
 _ALLOW, _PROHIBIT = key_of("allow"), key_of("prohibit")
+_AVOID = _set("avoid avoids avoided avoiding prevent prevents prevented preventing vermeiden éviter evitar evitare")
 _DROPPABLE_MAY = _set("may might could kann könnte könnten pourrait podría")
 _NEED_TO = _set("have has had need needs")
 _HEDGES = _set(
@@ -210,6 +211,8 @@ def _force(words: Sequence[str], present: set[str]) -> Force:
 
 def _permits(tokens: Sequence[Token], present: set[str], force: Force, *, is_negated: bool) -> bool | None:
     keys = {token.key for token in tokens}
+    if not present.isdisjoint(_AVOID):
+        return None  # "avoid allowing it" forbids it in other words
     if _PROHIBIT in keys:
         return is_negated
     if force is Force.MAY or _ALLOW in keys or "cannot" in present or "can't" in present:

@@ -752,6 +752,65 @@ def test_a_statement_is_held_against_its_documents(question, documents, answer, 
     assert all(label in accepted for label in found)
 
 
+# documents, answer: different, and yet nothing that contradicts
+NO_CONTRADICTION = [
+    pytest.param(
+        ["Why do lamp cables need a fuse? A fuse guards the lamp."], "Lamp cables don't need a fuse.", id="question"
+    ),
+    pytest.param(
+        ["Why do lamp cables need a fuse", "A fuse guards the lamp."], "Lamp cables don't need a fuse.", id="title"
+    ),
+    pytest.param(
+        ["Basil plants should be placed in a sunny window."],
+        "If basil plants don't get a sunny window, lamps help.",
+        id="a case",
+    ),
+    pytest.param(
+        ["The gate stays shut until the guard accepts the pass."],
+        "The guard has not yet accepted the pass.",
+        id="until",
+    ),
+    pytest.param(
+        ["Kayaks typically have a spray deck, such as canoes of the same maker."],
+        "Kayaks have a spray deck, while canoes do not.",
+        id="breaks off",
+    ),
+    pytest.param(["Don't allow the dough to dry out."], "Avoid allowing the dough to dry out.", id="avoid"),
+    pytest.param(["Was he heard by the board or held?"], "It is unclear why he was not held by the board.", id="why"),
+    pytest.param(["Fees are the main way banks earn."], "Fees are not the only way banks earn.", id="not only"),
+    pytest.param(
+        ["Red deer have a black stripe on the back."], "Roe deer do not have a black stripe on the back.", id="subject"
+    ),
+    pytest.param(
+        ["More than 130 people fell ill in the outbreak."], "The outbreak made 131 people ill.", id="limit kept"
+    ),
+    pytest.param(["He founded the house in 1984."], "He founded the house in March.", id="month and year"),
+    pytest.param(["9,000 jurors were called at first."], "The trial has 12 jurors.", id="another size"),
+    pytest.param(
+        ["Keep the total time between 41 °F and 165 °F short."],
+        "The total time between 41°F (5°C) and 165°F (74°C) must be short.",
+        id="temperatures",
+    ),
+    pytest.param(
+        ["The scan showed a false positive less often."],
+        "The scan shows fewer false positives and false negatives.",
+        id="both poles",
+    ),
+    pytest.param(
+        ["The film Madagascar: Euroupe's Most Wanted ran long."],
+        "The film Madagascar: Europe's Most Wanted ran long.",
+        id="misspelt",
+    ),
+]
+
+
+@pytest.mark.parametrize(("documents", "answer"), NO_CONTRADICTION)
+def test_what_is_asked_supposed_or_said_of_something_else_contradicts_nothing(documents, answer):
+    found = generated(ground(split("?", documents, answer)))
+    assert found
+    assert all(segment.alignment_status is not AlignmentStatus.CONTRADICTED for segment in found)
+
+
 def test_a_word_that_was_cut_off_is_held_against_what_it_may_have_become():
     documents = ["Side effects: dizziness and headache."]
     cut = split("?", documents, "Side effects: dizziness and heada", flags=("truncated_answer",))

@@ -1,6 +1,7 @@
 """A sentence is read once: words under keys, clauses, language, names; citations are blanks."""
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -94,7 +95,7 @@ def test_names_are_told_by_their_capitals_where_capitals_mean_something():
 )
 def test_words_stand_where_their_tokens_say_and_come_in_that_order(text):
     reading = read(text)
-    if not re.search("[\u0e00-\u1fff\u3005-\uffff]", text):
+    if not re.search("[\u0e00-\u1fff\u3005-\uffff]", text) and not any(unicodedata.category(c)[0] == "M" for c in text):
         places = [found.span() for found in re.finditer(r"[^\W_]+(?:['’][^\W\d_]+)*", reading.text)]
         assert [(token.start, token.end) for token in reading.tokens] == places
     assert reading.words == {token.word for token in reading.tokens}

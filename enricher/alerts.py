@@ -17,6 +17,7 @@ from enricher.webhooks import name_of, plain_for_slack, post
 log = logging.getLogger(__name__)
 
 _NO_FAILURES = frozenset({Status.OK, Status.NO_CLAIMS, Status.BUDGET_EXCEEDED})  # what a budget left stays due
+SCHEDULE = "schedule"  # the alert that no rate raises: a scheduled job failed or was missed
 _SENTENCES = {
     "unsupported": "{value:.1%} of {of} answers say what no document says (threshold {threshold:.1%})",
     "contradicted": "{value:.1%} of {of} answers contradict a document (threshold {threshold:.1%})",
@@ -67,6 +68,23 @@ async def follow(store: Store, section: Alerts, report: RunReport) -> RunReport:
     report = report.model_copy(update={"alerts": alerts, "problems": (*report.problems, *problems)})
     await store.amend_report(report.run_id, report.model_dump(mode="json"))
     return report
+
+
+async def follow_schedule(store: Store, section: Alerts, report: RunReport, problem: str | None) -> None:
+    """Raise an alert of a job that failed or was missed, lower it when there is no problem; tell each webhook once.
+
+    Args:
+        store: where it is kept that the alert was raised and who was told.
+        section: who is told.
+        report: of the run; one without an id stands for a run that did not begin.
+        problem: what is said; None when the run came to its end.
+    """
+    breached = {SCHEDULE} if problem is not None else set()
+    alarms = await store.follow_alerts(report.job, breached, {SCHEDULE}, report.run_id)
+    if problem is not None:
+        alert = Alert(rule=SCHEDULE, value=1.0, threshold=0.0, items=1, sentence=problem)
+        alert = alert.model_copy(update={"raised_at": alarms[SCHEDULE].raised_at})
+        await _tell(store, section.webhooks, report, [alert], alarms)
 
 
 def _has_judged(figures: Mapping[str, Any]) -> bool:
@@ -191,8 +209,9 @@ async def _tell(
 
 
 def _for_slack(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:
-    lines = [f"• {alert.sentence}" for alert in alerts]
-    return {"text": "\n".join([f"*Trace Enricher, job {plain_for_slack(report.job)}*: run {report.run_id}", *lines])}
+    lines = [f"• {plain_for_slack(alert.sentence)}" for alert in alerts]
+    run = f": run {report.run_id}" if report.run_id else ""
+    return {"text": "\n".join([f"*Trace Enricher, job {plain_for_slack(report.job)}*{run}", *lines])}
 
 
 def _for_machines(report: RunReport, alerts: Sequence[Alert]) -> dict[str, Any]:

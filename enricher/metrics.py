@@ -38,6 +38,7 @@ _FAMILIES = (
     ("enricher_delivery_lag_seconds", "From verdict to confirmation in the last run: mean and max.", "gauge"),
     ("enricher_last_run_timestamp_seconds", "When the last run ended.", "gauge"),
     ("enricher_last_success_timestamp_seconds", "When the last complete run ended.", "gauge"),
+    ("enricher_job_well", "1 unless the last run that was due failed or was missed.", "gauge"),
     ("enricher_config_current", "1 while the config file counts as it is, 0 while a change of it is refused.", "gauge"),
     ("enricher_config_loaded_timestamp_seconds", "When the config that counts was read.", "gauge"),
 )
@@ -109,6 +110,9 @@ class Metrics:
                     rows.append(("enricher_delivery_lag_seconds", (*at, ("of", "max")), max(lags)))
             if sums.last_success is not None:
                 rows.append(("enricher_last_success_timestamp_seconds", at, min(sums.last_success, now).timestamp()))
+        for job, record in sorted((await self._store.schedules()).items()):
+            if record.outcome is not None:
+                rows.append(("enricher_job_well", (("job", job),), float(record.outcome.is_well)))
         return rows
 
 

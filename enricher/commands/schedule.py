@@ -36,7 +36,7 @@ async def _keep(settings: "Settings", config: Path | None, host: str | None, por
     from enricher.health import health_app
     from enricher.listening import answer, listener
     from enricher.metrics import metrics_route
-    from enricher.schedule import ConfigWatch, LiveApp, Schedule, check_entries, entries_of
+    from enricher.schedule import Alerting, ConfigWatch, LiveApp, Schedule, check_entries, entries_of
     from enricher.store import Store
 
     logging.getLogger("enricher").setLevel(logging.INFO)  # who runs unattended leaves a trail
@@ -49,7 +49,8 @@ async def _keep(settings: "Settings", config: Path | None, host: str | None, por
         entries = entries_of(settings, live.run)
         await check_entries(app, [entry.name for entry in entries])
         store = await stack.enter_async_context(await Store.open(settings.store))
-        kept = Schedule(store, entries)
+        alerting = Alerting(store, lambda: live.settings.alerts)
+        kept = Schedule(store, entries, watchers=[alerting])
         watch = ConfigWatch(config, live, kept, store.clock) if config is not None else None
         on = stack.enter_context(listener(host or health.host, health.port if port is None else port))
         stack.enter_context(stop_on_signals(stop))

@@ -56,9 +56,12 @@ def check_webhooks(settings: Settings) -> Check:
         facts[f"webhook {number}"] = f"{hook.form}, {where}{', signed' if hook.secret else ''}"
         if hook.form == "generic" and not hook.secret:
             hints.append(f"alerts.webhooks.{number}: nothing signs it; name a variable with a secret in secret_env")
-    rates = ("unsupported", "contradicted", "failed", "rejected", "drift")
+    rates = ("unsupported", "contradicted", "failed", "rejected", "refused", "disputed", "shift", "drift")
     if facts and all(getattr(settings.alerts, rate) is None for rate in rates):
-        hints.append(f"no alert is ever raised: give a threshold in alerts, such as {', '.join(rates)}")
+        hints.append(
+            "no alert is ever raised but of scheduled jobs that fail or are missed: "
+            f"give a threshold in alerts, such as {', '.join(rates)}"
+        )
     return Check(name="alerts", ok=True, facts=facts or {"webhooks": "none"}, problems=tuple(hints))
 
 

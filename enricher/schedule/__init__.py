@@ -5,6 +5,7 @@ APScheduler's timers, kept in the store, say what is due; that is written down b
 written down as due, and what a process leaves behind, because it was stopped or killed, is still written down.
 """
 
+from enricher.schedule.alerting import Alerting
 from enricher.schedule.clock import started_clock
 from enricher.schedule.keeping import LOOK_S, Entry, Schedule, entries_of
 from enricher.schedule.reloading import ConfigStanding, ConfigWatch, LiveApp, check_entries
@@ -12,6 +13,7 @@ from enricher.schedule.standing import Standing, standings, trigger_of
 
 __all__ = [
     "LOOK_S",
+    "Alerting",
     "ConfigStanding",
     "ConfigWatch",
     "Entry",

@@ -29,7 +29,7 @@ class Standing(Noun):
     @property
     def is_well(self) -> bool:
         """Tell whether the last one came to its end."""
-        return self.outcome not in (ScheduleOutcome.FAILED, ScheduleOutcome.MISSED)
+        return self.outcome is None or self.outcome.is_well
 
 
 def trigger_of(times: Times) -> BaseTrigger:

@@ -164,6 +164,11 @@ class ScheduleOutcome(StrEnum):
     FAILED = "failed"  # it did not come to its end
     MISSED = "missed"  # it could not start within its grace
 
+    @property
+    def is_well(self) -> bool:
+        """Tell whether the run came to its end."""
+        return self not in (ScheduleOutcome.FAILED, ScheduleOutcome.MISSED)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleRecord:

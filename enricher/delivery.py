@@ -97,6 +97,7 @@ class _Route:
         self._done = done
         self._tries: Counter[str] = Counter()  # of write-backs that had to be repeated in this run
         self._silences = 0  # calls in a row that the platform did not answer
+        self._claiming: asyncio.Future[list[Due]] | None = None  # the next ones, under way or not taken up yet
 
     async def empty(self) -> None:
         """Deliver until no more comes and nothing can be done now."""
@@ -111,15 +112,22 @@ class _Route:
                     return
         except _Stop as stop:
             self._done.problems[self._name] = str(stop)
+        finally:
+            # What is claimed by the time we go would wait for the claim to run out.
+            if self._claiming is not None:
+                await self._store.release(await self._claiming)
 
     async def _claim(self) -> list[Due]:
-        claiming = asyncio.ensure_future(self._store.claim_due(self._name, self._patience.batch_size))
-        try:
-            return await asyncio.shield(claiming)
-        except asyncio.CancelledError:
-            # What is claimed by the time we are told to go would wait for the claim to run out.
-            await self._store.release(await claiming)
-            raise
+        self._begin_claim()
+        assert self._claiming is not None
+        due = await asyncio.shield(self._claiming)
+        self._claiming = None
+        return due
+
+    def _begin_claim(self) -> None:
+        if self._claiming is None:
+            claim = self._store.claim_due(self._name, self._patience.batch_size)
+            self._claiming = asyncio.ensure_future(claim)
 
     async def _has_to_wait(self, has_ended: bool) -> bool:
         """Wait for the next thing to do; False when there will be none in this run."""
@@ -154,6 +162,8 @@ class _Route:
         if not batch:
             return
         outcomes = await step(batch)
+        if len(batch) == self._patience.batch_size:  # there will be more; to claim them shares the commit
+            self._begin_claim()
         await self._store.record(outcomes)
         for outcome in outcomes:
             del open_[outcome.due.annotation.key]

@@ -107,19 +107,10 @@ def _document_sentences(document: Document) -> tuple[Sentence, ...]:
 
 def _numbered(text: str, prefix: str, *, with_boilerplate: bool) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
-    for start, end, checkable in _spans(text):
+    for number, (start, end, checkable) in enumerate(_spans(text), 1):
         piece = text[start:end]
-        found.append(
-            Sentence(
-                id=f"{prefix}{len(found) + 1}",
-                start=start,
-                end=end,
-                text=piece,
-                is_checkable=checkable
-                and _states_something(piece)
-                and not (with_boilerplate and is_boilerplate(piece)),
-            )
-        )
+        checkable = checkable and _states_something(piece) and not (with_boilerplate and is_boilerplate(piece))
+        found.append(Sentence(id=f"{prefix}{number}", start=start, end=end, text=piece, is_checkable=checkable))
     return tuple(found)
 
 
@@ -146,6 +137,8 @@ def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    if start < end and not (text[start].isspace() or text[end - 1].isspace()):
+        return start, end
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
@@ -280,7 +273,7 @@ def _belongs_to_previous(previous: str, piece: str) -> bool:
     if not (_has_word(piece) and _has_word(previous)) or (not piece[0].isalnum() and _ONLY_CITATION.match(piece)):
         return True
     tail = previous[-24:].rstrip()
-    if not tail.endswith("."):
+    if tail[-1:] != ".":
         return False
     last_letters = tail[-_LONG_WORD - 1 : -1]
     if len(last_letters) == _LONG_WORD and last_letters.isalpha():

@@ -103,7 +103,7 @@ def passage_of(raw: Any) -> Passage | None:
         isinstance(v, _SCALAR) and v != "" and k not in _KNOWN_KEYS for k, v in raw.items()
     )
     for key in _INNER:
-        inner = decode(raw.get(key))
+        inner = decode(raw[key]) if key in raw else None
         if isinstance(inner, dict) and (key != "metadata" or text is None):
             found = passage_of(inner)
             if found and text is None and found.text is not None:

@@ -116,6 +116,7 @@ async def product(options: argparse.Namespace, timed: Timed) -> Verdicts:
     """Run a job."""
     from benchmarks.parts.job import PLATFORM, job_over, settings_for
     from benchmarks.parts.platform import MemoryPlatform, spans_of
+    from enricher.judges import transport  # noqa: F401  # the HTTP client is imported before, as it is for the floor
     from enricher.verdict import Annotation
 
     in_flight = int(options.in_flight)
@@ -132,7 +133,7 @@ async def product(options: argparse.Namespace, timed: Timed) -> Verdicts:
             {"judges": [options.judge]},
             engine="openai",
             # More traces than calls: while some are read and settled, others are asked about.
-            concurrency=min(1024, 4 * in_flight),
+            concurrency=64 + 2 * in_flight,
             openai={"model": "m", "base_url": options.url, "concurrency": in_flight, "context_window": 32_000},
         )
         platform = MemoryPlatform(PLATFORM, len(made), made.__getitem__, heard=heard)

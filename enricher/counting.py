@@ -96,7 +96,8 @@ class Counts:
         if len(self._disagreements) < _LISTED:
             self._disagreements += _disagreements(verdict)
         badness = _badness(judgement)
-        self.list(_finding(ref, judgement), badness)
+        if len(self._worst) < _LISTED or badness > self._worst[0][0]:  # of the others no line is needed
+            self.list(_finding(ref, judgement), badness)
         if badness > self._worst_badness:
             self._worst_badness, self.worst_judgement = badness, judgement
 

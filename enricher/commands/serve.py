@@ -22,12 +22,13 @@ def serve(
 
     try:
         from enricher.serve.serving import serve as listen
-        from enricher.serve.site import Site
+        from enricher.serve.site import ConfigAsRead, Site
     except ModuleNotFoundError as error:
         if str(error.name).startswith("enricher"):
             raise
         raise SetupError(f"{error.name} is missing; run: pip install 'trace-enricher[serve]'") from error
 
+    read = ConfigAsRead.of(config) if config is not None else None
     settings = load(config)
     if read_only:
         section = settings.serve.model_copy(update={"read_only": True})
@@ -35,7 +36,7 @@ def serve(
 
     async def work() -> int:
         async with await App.open(settings) as app:
-            site = Site.of(app.store, settings, app.deliver_now)
+            site = Site.of(app.store, settings, app.deliver_now, read)
             await listen(site, host=host, port=port, ready=_say)
         return DONE
 

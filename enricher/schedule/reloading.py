@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,7 +16,7 @@ from enricher.metrics import Row
 from enricher.progress import Silent
 from enricher.run import RunResult
 from enricher.schedule.keeping import LOOK_S, Schedule, any_of, entries_of
-from enricher.settings import Settings, load
+from enricher.settings import Settings, fingerprint, load
 from enricher.verdict import Noun
 
 log = logging.getLogger("enricher.schedule")
@@ -98,7 +97,7 @@ class ConfigWatch:
         self._live = live
         self._schedule = schedule
         self._clock = clock
-        self._seen = self._fingerprint()
+        self._seen = fingerprint(self._path)
         self.told = asyncio.Event()  # set it to have the file read at once, changed or not
         self.standing = ConfigStanding(path=str(path), state="current", loaded_at=clock())
 
@@ -131,16 +130,16 @@ class ConfigWatch:
         yield "enricher_config_loaded_timestamp_seconds", (), self.standing.loaded_at.timestamp()
 
     async def _has_changed(self) -> bool:
-        now = self._fingerprint()
+        now = fingerprint(self._path)
         while now != self._seen:
             await asyncio.sleep(_SETTLED_S)
-            before, now = now, self._fingerprint()
+            before, now = now, fingerprint(self._path)
             if before == now:
                 return now != self._seen
         return False
 
     async def _reload(self) -> None:
-        self._seen = self._fingerprint()
+        self._seen = fingerprint(self._path)
         settings = await asyncio.to_thread(load, self._path)
         self._require_same(settings)
         entries = entries_of(settings, self._live.run)
@@ -167,12 +166,6 @@ class ConfigWatch:
             path=str(self._path), state="refused", loaded_at=loaded_at, refused_at=self._clock(), problem=problem
         )
         log.error("the changed config is refused, and that of %s still counts: %s", loaded_at.isoformat(), problem)
-
-    def _fingerprint(self) -> bytes | None:
-        try:
-            return hashlib.sha256(self._path.read_bytes()).digest()
-        except OSError:
-            return None
 
 
 async def check_entries(app: App, names: list[str]) -> None:

@@ -70,7 +70,7 @@ async def serve_app(site: Site, *, host: str) -> FastAPI:
 
 def _add_machines(app: FastAPI, site: Site, host: str) -> None:
     section = site.settings.serve
-    app.router.routes += health_routes(site.store, site.settings)
+    app.router.routes += health_routes(site)
     app.router.routes.append(metrics_route(site.store))
     if section.secret is None and not is_loopback(host):
         return  # anybody could choose what is judged; the operator is told at the start

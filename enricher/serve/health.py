@@ -9,26 +9,29 @@ from starlette.routing import BaseRoute, Route
 
 from enricher.errors import EnricherError
 from enricher.schedule import Standing, standings
-from enricher.settings import Settings
-from enricher.store import Store
+from enricher.serve.site import Site
 
 _STORE_WITHIN_S = 5.0
 
 
-def health_routes(store: Store, settings: Settings) -> Sequence[BaseRoute]:
+def health_routes(site: Site) -> Sequence[BaseRoute]:
     """Return GET /health (always 200: no restart would help) and GET /ready (503 while the store does not answer)."""
+    config = site.config
+
+    def told(status: str, store: str, jobs: Sequence[Standing] = ()) -> JSONResponse:
+        body = {"status": status, "store": store, "jobs": [job.model_dump(mode="json") for job in jobs]}
+        return JSONResponse(body | ({"config": config.standing()} if config else {}))
 
     async def standing() -> list[Standing]:
         async with asyncio.timeout(_STORE_WITHIN_S):
-            return await standings(settings, store)
+            return await standings(site.settings, site.store)
 
     async def health(_request: Request) -> JSONResponse:
         try:
             jobs = await standing()
         except (EnricherError, TimeoutError) as error:
-            return JSONResponse({"status": "degraded", "store": str(error) or "too slow", "jobs": []})
-        status = "ok" if all(job.is_well for job in jobs) else "degraded"
-        return JSONResponse({"status": status, "store": "ok", "jobs": [job.model_dump(mode="json") for job in jobs]})
+            return told("degraded", str(error) or "too slow")
+        return told("ok" if all(job.is_well for job in jobs) else "degraded", "ok", jobs)
 
     async def ready(_request: Request) -> JSONResponse:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
@@ -13,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from enricher.errors import EnricherError
 from enricher.serve.access import Access, Guesses, Visitor
 from enricher.serve.showing import environment
-from enricher.settings import Settings
+from enricher.settings import Settings, fingerprint
 from enricher.store import Store
 
 Deliver = Callable[[str], Awaitable[object]]
@@ -48,11 +49,32 @@ class Courier:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ConfigAsRead:
+    """The config file as it was when the pages began to follow it; they do so until they are restarted."""
+
+    path: Path
+    fingerprint: bytes | None
+
+    @classmethod
+    def of(cls, path: Path) -> "ConfigAsRead":
+        """Look at a file that is about to be read."""
+        return cls(path=path, fingerprint=fingerprint(path))
+
+    def standing(self) -> dict[str, str]:
+        """Say, for monitors, whether the file is still the same."""
+        if fingerprint(self.path) == self.fingerprint:
+            return {"path": str(self.path), "state": "current", "problem": ""}
+        problem = "it was changed since the start and does not count yet; restart enricher serve"
+        return {"path": str(self.path), "state": "changed", "problem": problem}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
     """Everything the pages share."""
 
     store: Store
     settings: Settings
+    config: ConfigAsRead | None = None  # none where there is no file
     courier: Courier = field(default_factory=Courier)
     access: Access = field(default_factory=Access)
     guesses: Guesses = field(default_factory=Guesses)
@@ -60,9 +82,17 @@ class Site:
     navigation: list[tuple[str, str]] = field(default_factory=list)  # title and address, in order
 
     @classmethod
-    def of(cls, store: Store, settings: Settings, deliver: Deliver = _nobody) -> "Site":
+    def of(
+        cls, store: Store, settings: Settings, deliver: Deliver = _nobody, config: ConfigAsRead | None = None
+    ) -> "Site":
         """Make a site of a config; `deliver` sends what is queued for a connection."""
-        return cls(store=store, settings=settings, courier=Courier(deliver=deliver), access=Access.of(settings.serve))
+        return cls(
+            store=store,
+            settings=settings,
+            config=config,
+            courier=Courier(deliver=deliver),
+            access=Access.of(settings.serve),
+        )
 
 
 class Refused(Exception):

@@ -27,6 +27,7 @@ from enricher.settings.privacy import Privacy
 from enricher.settings.root import Dask, Settings
 from enricher.settings.rules import DEFAULT_RULES, Paths, Policy, ReportRule, RiskLevel, Rule, SpanRule
 from enricher.settings.secrets import with_secrets, without_secrets
+from enricher.settings.source import fingerprint
 from enricher.settings.values import Duration, Section, Share, duration
 from enricher.settings.watching import Alerts, Health, Serve, Telemetry, Webhook
 
@@ -76,6 +77,7 @@ __all__ = [
     "Telemetry",
     "Webhook",
     "duration",
+    "fingerprint",
     "load",
     "place_of",
     "with_secrets",

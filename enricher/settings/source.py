@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def read(path: Path | None, environment: Mapping[str, str]) -> Source:
     return Source(
         document=source.document, lines=source.lines, variables=variables, problems=(*source.problems, *unread)
     )
+
+
+def fingerprint(path: Path) -> bytes | None:
+    """Return what tells a config file from a changed one; None while it can't be read."""
+    try:
+        return sha256(path.read_bytes()).digest()
+    except OSError:
+        return None
 
 
 def overrides(environment: Mapping[str, str]) -> dict[str, Place]:

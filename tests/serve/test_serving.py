@@ -13,8 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from enricher.errors import SetupError
+from enricher.serve.app import serve_app
 from enricher.serve.serving import serve
-from enricher.serve.site import Site
+from enricher.serve.site import ConfigAsRead, Site
 from enricher.settings import Serve, Settings
 from tests.serve.conftest import TOKEN, served
 
@@ -47,6 +48,19 @@ async def test_on_all_addresses_the_intake_needs_its_own_secret(store):
                 assert (await client.post("/intake", json=HINT)).status_code == status
 
 
+async def test_health_says_that_a_changed_config_counts_only_after_a_restart(store, tmp_path):
+    path = tmp_path / "enricher.yaml"
+    path.write_text("serve: {claim: 15m}\n")
+    site = Site.of(store, Settings(), config=ConfigAsRead.of(path))
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(await serve_app(site, host="127.0.0.1")))
+    async with client:
+        told = [(await client.get("http://127.0.0.1/health")).json()]
+        path.write_text("serve: {claim: 5m}\n")
+        told.append((await client.get("http://127.0.0.1/health")).json())
+    assert [(one["status"], one["config"]["state"]) for one in told] == [("ok", "current"), ("ok", "changed")]
+    assert told[1]["config"]["problem"].endswith("restart enricher serve")
+
+
 async def test_a_port_that_is_taken_is_the_operators_to_fix(store):
     site = Site.of(store, Settings(serve=Serve(token=SecretStr(TOKEN))))
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -69,8 +83,9 @@ async def test_cancelling_ends_it_and_frees_the_port(store):
 
 PROGRAM = """
 import asyncio, sys
+from enricher.serve.app import serve_app
 from enricher.serve.serving import serve
-from enricher.serve.site import Site
+from enricher.serve.site import ConfigAsRead, Site
 from enricher.settings import Settings
 from enricher.store import Store
 

@@ -110,6 +110,24 @@ def report_from(feedback: Mapping[str, Any]) -> UserReport:
     )
 
 
+def correction_of(feedback: Mapping[str, Any]) -> UserReport | None:
+    """Return what a person put in the place of a feedback, whoever gave it: LangSmith keeps it as its `correction`.
+
+    A correction is an object with the parts that are others, or just the value. Who gave it is not kept.
+    """
+    given = feedback.get("correction")
+    parts = given if isinstance(given, Mapping) else {"value": given}
+    score = parts.get("score")
+    said = UserReport(
+        name=str(feedback["key"]),
+        label=label_of(parts) or (str(parts["label"]) if parts.get("label") is not None else None),
+        score=float(score) if isinstance(score, int | float) else None,
+        comment=str(parts["comment"]) if parts.get("comment") is not None else None,
+        reported_at=moment(feedback.get("modified_at") or feedback.get("created_at")),
+    )
+    return None if said.label is None and said.score is None else said
+
+
 def counts_as_report(feedback: Mapping[str, Any], wanted: Iterable[ReportFilter]) -> bool:
     """Tell whether a feedback is a user's report on a run that meets one of the filters; ours never is."""
     if is_ours(feedback) or feedback.get("run_id") is None:

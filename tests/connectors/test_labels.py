@@ -61,3 +61,23 @@ async def test_on_langsmith_only_people_count_and_not_what_we_wrote_for_them(lan
         str(other.id): [(None, 0.0, None)],
     }
     await connector.aclose()
+
+
+async def test_on_langsmith_a_correction_is_a_persons_label_whoever_gave_what_it_corrects(langsmith_platform):
+    platform = langsmith_platform
+    roots = [platform.trace() for _ in range(4)]
+    connector = platform.connector()
+    await connector.annotate([platform.annotation(root) for root in roots[:2]])
+    first, second, third, fourth = (str(root.id) for root in roots)
+    ours = {row.run_id: row.id for row in platform.client.list_feedback(run_ids=[first, second])}
+    platform.client.update_feedback(ours[roots[0].id], correction={"value": "faithful", "score": 1})
+    platform.client.update_feedback(ours[roots[1].id], correction={"answer": "Fees are refunded within 30 days."})
+    platform.report(third, key="context_diff", value="partial", correction="unsupported", feedback_source_type="model")
+    platform.report(fourth, key="context_diff", value="faithful", correction={"score": 0})
+    found = await connector.peoples_labels(platform.project, [first, second, third, fourth], ["context_diff"])
+    assert {run: [(one.label, one.score) for one in labels] for run, labels in found.items()} == {
+        first: [("faithful", 1.0)],
+        third: [("unsupported", None)],
+        fourth: [(None, 0.0)],
+    }
+    await connector.aclose()

@@ -1,14 +1,9 @@
 """The diff judge of the embedded grounding engine: no key, no network, no model download."""
 
-import asyncio
-
 from enricher.grounding.engine import VERSION, Grounding, ground
+from enricher.judges.turns import in_turn
 from enricher.trace import Item
 from enricher.verdict import DiffResult, Provenance, Segment, Status, Verdict, summary_of
-
-# Characters of answer and documents; judging so many takes about 25 ms. Smaller items are not worth the way to a thread
-# and back, which costs a judgment of usual size 5 to 9 %.
-_LARGE = 20_000
 
 
 class LocalDiffJudge:
@@ -23,10 +18,7 @@ class LocalDiffJudge:
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
-            return await asyncio.to_thread(self.verdict, item)
-        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
-        return self.verdict(item)
+        return await in_turn(self.verdict, item)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""

@@ -1,6 +1,5 @@
 """The consistency judge of the embedded grounding engine: no key, no network, no model download."""
 
-import asyncio
 from collections.abc import Sequence
 
 from enricher.grounding.conflicts import Stand, Touch, disagreements, stands
@@ -14,6 +13,7 @@ from enricher.grounding.disclosure import (
     without_frame,
 )
 from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, assess_all, ground
+from enricher.judges.turns import in_turn
 from enricher.results.claims import claims_summary
 from enricher.trace import Item
 from enricher.verdict import (
@@ -46,10 +46,7 @@ class LocalConsistencyJudge:
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
-            return await asyncio.to_thread(self.verdict, item)
-        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
-        return self.verdict(item)
+        return await in_turn(self.verdict, item, large=_LARGE)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""

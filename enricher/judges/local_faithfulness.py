@@ -1,12 +1,12 @@
 """The faithfulness judge of the embedded grounding engine: no key, no network, no model download."""
 
-import asyncio
 from collections.abc import Sequence
 
 from enricher.grounding.claims import AtomicClaim, ground_claims
 from enricher.grounding.engine import VERSION
 from enricher.grounding.focus import FOCUS_SITES, NEGATION, clashing_sites, sites_in
 from enricher.judges.faithfulness import FOCUS_MISMATCH
+from enricher.judges.turns import in_turn
 from enricher.results.claims import claims_summary, most_dangerous
 from enricher.trace import Item
 from enricher.verdict import (
@@ -20,7 +20,6 @@ from enricher.verdict import (
     Verdict,
 )
 
-_LARGE = 20_000  # characters of answer and documents from which judging takes long enough for a thread
 _VERDICTS = {
     AlignmentStatus.FULLY_SUPPORTED: ClaimVerdict.SUPPORTED,
     AlignmentStatus.PARTIALLY_SUPPORTED: ClaimVerdict.PARTIAL,
@@ -43,10 +42,7 @@ class LocalFaithfulnessJudge:
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
-            return await asyncio.to_thread(self.verdict, item)
-        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
-        return self.verdict(item)
+        return await in_turn(self.verdict, item)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
@@ -88,6 +84,7 @@ class LocalFaithfulnessJudge:
             evidence=segment.evidence,
             explanation=segment.explanation,
             score=segment.score,
+            probabilities=segment.probabilities,
             sentence_id=claim.sentence_id,
             start=claim.start,
             end=claim.end,

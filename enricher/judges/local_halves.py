@@ -1,14 +1,13 @@
 """The halves judge of the embedded engine: coverage of the question, grounding of the answer, and steps from both."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
-from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, ground
+from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, ground, quote_of
 from enricher.grounding.relevance import AnswerRelevance, ContextRelevance, answer_relevance, context_relevance
-from enricher.grounding.search import Evidence
+from enricher.grounding.search import evidence_of
 from enricher.judges import fixes
 from enricher.judges.halves import NO_QUESTION
+from enricher.judges.turns import in_turn
 from enricher.trace import Item
 from enricher.verdict import (
     AlignmentStatus,
@@ -16,13 +15,11 @@ from enricher.verdict import (
     HalvesResult,
     Provenance,
     Quote,
-    QuoteCheck,
     Segment,
     Status,
     Verdict,
 )
 
-_LARGE = 20_000  # characters; from here on judging is worth the way to a thread
 _MODEL = f"{VERSION}/relevance-1"  # raised whenever the same item may be judged otherwise
 _UNSURE = " (the words alone don't settle it)"
 
@@ -37,10 +34,7 @@ class LocalHalvesJudge:
 
     async def judge(self, item: Item) -> Verdict:
         """Judge the item; its answer and documents are already cut into sentences."""
-        if len(item.answer) + sum(len(document.text) for document in item.documents) > _LARGE:
-            return await asyncio.to_thread(self.verdict, item)
-        await asyncio.sleep(0)  # between two judgments everybody else gets a turn
-        return self.verdict(item)
+        return await in_turn(self.verdict, item)
 
     def verdict(self, item: Item) -> Verdict:
         """Judge the item at once, for callers that are in a worker thread or process."""
@@ -48,12 +42,12 @@ class LocalHalvesJudge:
         if not question:
             return self._verdict(item, Status.SKIPPED, failure=NO_QUESTION)
         # The documents alone: nothing of the answer is in reach.
-        evidence = Evidence(replace(item, answer="", sentences=()))
+        evidence = evidence_of(item)
         context = context_relevance(question, evidence)
         grounding = ground(item)
         answer = answer_relevance(question, [sentence.text for sentence in item.sentences])
         segments = [segment for segment in grounding.segments if not segment.is_omission]
-        passages = tuple(_quote(evidence, place) for place in context.places[:3])
+        passages = tuple(quote_of(place, evidence) for place in context.places[:3])
         faithfulness, is_sure = _faithfulness(segments)
         relevance = _answer_axis(answer)
         result = HalvesResult(
@@ -165,20 +159,6 @@ def _generation_note(answer: AnswerRelevance, segments: Sequence[Segment], passa
 def _axis(value: int, reason: str, *, is_certain: bool = True, evidence: tuple[Quote, ...] = ()) -> Axis:
     said = reason if is_certain else f"{reason}{_UNSURE}"
     return Axis.model_validate({"value": value, "reason": said, "evidence": evidence})
-
-
-def _quote(evidence: Evidence, place: int) -> Quote:
-    source = evidence.sources[place]
-    document = source.document
-    return Quote(
-        document_id=document.id,
-        text=source.text,
-        start=source.start,
-        end=source.end,
-        check=QuoteCheck.VERIFIED,
-        occurrences=document.text.count(source.text),
-        span_id=document.span_id,
-    )
 
 
 def _listed(words: Sequence[str]) -> str:

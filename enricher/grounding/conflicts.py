@@ -12,7 +12,7 @@ from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.reading import Reading, read
-from enricher.grounding.search import Evidence, Source
+from enricher.grounding.search import Evidence, Source, evidence_of
 from enricher.grounding.tokens import LIGHT, key_of
 from enricher.grounding.versions import is_older, version_of
 from enricher.trace import Document, Item
@@ -142,7 +142,7 @@ def disagreements(item: Item) -> list[Disagreement]:
     """Find what the documents of an item disagree on."""
     if len(item.documents) < 2:
         return []
-    evidence = Evidence(item)
+    evidence = evidence_of(item)
     topic = _topic(item)
     return _grouped(_clashes(evidence, topic, item))
 

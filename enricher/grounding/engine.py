@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from enricher.grounding.absence import beside_absence, decide_absence, read_absence
-from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, is_weak, towards_middle, trust_in
+from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, doubted, is_weak, towards_middle, trust_in
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.meaning import Closeness
 from enricher.grounding.nearness import nearness_of, read_closeness, settle
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
-from enricher.grounding.probability import faithful_probability, read_signals, segment_probability, strictly
+from enricher.grounding.probability import faithful_probability, label_probabilities, read_signals, strictly
 from enricher.grounding.reading import Reading, read
+from enricher.grounding.recent import Recent
 from enricher.grounding.scope import is_clause
-from enricher.grounding.search import Evidence
+from enricher.grounding.search import Evidence, evidence_of
 from enricher.grounding.tokens import FULL
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
@@ -54,9 +55,19 @@ class Grounding:
     flags: tuple[str, ...] = ()
 
 
+_RECENT: Recent[Item, Grounding] = Recent(32)  # traces under way: diff, faithfulness and halves ask for the same
+
+
 def ground(item: Item, *, is_strict: bool = False) -> Grounding:
     """Judge an item whose answer and documents are cut into sentences; strictly, fewer answers pass as faithful."""
-    evidence = Evidence(item)
+    found = _RECENT.of(item, lambda: _ground(item))
+    if is_strict and found.faithful_probability is not None:
+        return replace(found, faithful_probability=strictly(found.faithful_probability))
+    return found
+
+
+def _ground(item: Item) -> Grounding:
+    evidence = evidence_of(item)
     question = _question(item)
     sentences: list[Sentence] = []
     readings: list[Reading] = []
@@ -72,14 +83,14 @@ def ground(item: Item, *, is_strict: bool = False) -> Grounding:
     near = read_closeness(readings, decisions, evidence)
     settle(decisions, near)
     segments = [
-        _segment(sentence, reading, decision, evidence, item)
-        for sentence, reading, decision in zip(sentences, readings, decisions, strict=True)
+        _segment(sentence, reading, decision, evidence, item, close)
+        for sentence, reading, decision, close in zip(
+            sentences, readings, decisions, near or [None] * len(decisions), strict=True
+        )
     ]
-    omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
+    omitted = [] if _has_contradicted_abstention(decisions) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
     probability = _probability(readings, decisions, near, evidence) if decisions else None
-    if probability is not None and is_strict:
-        probability = strictly(probability)
     flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
     return Grounding(segments=tuple(segments), faithful_probability=probability, flags=flags)
 
@@ -94,7 +105,7 @@ def assess_all(texts: Sequence[str], item: Item, *, by_meaning: bool = False) ->
 
     By words alone, which is quick and needs no weights in memory, unless they are to be heard by meaning too.
     """
-    evidence = Evidence(item)
+    evidence = evidence_of(item)
     question = _question(item)
     claims = [Sentence(id=f"c{number}", start=0, end=len(text), text=text) for number, text in enumerate(texts, 1)]
     readings = [_reading(claim, item, evidence) for claim in claims]
@@ -102,11 +113,13 @@ def assess_all(texts: Sequence[str], item: Item, *, by_meaning: bool = False) ->
         _decide(claim, reading, evidence, question) or _nothing_claimed()
         for claim, reading in zip(claims, readings, strict=True)
     ]
-    if by_meaning:
-        settle(decisions, read_closeness(readings, decisions, evidence))
+    near = read_closeness(readings, decisions, evidence) if by_meaning else None
+    settle(decisions, near)
     return [
-        _segment(claim, reading, decision, evidence, item).model_copy(update={"start": None, "end": None})
-        for claim, reading, decision in zip(claims, readings, decisions, strict=True)
+        _segment(claim, reading, decision, evidence, item, close).model_copy(update={"start": None, "end": None})
+        for claim, reading, decision, close in zip(
+            claims, readings, decisions, near or [None] * len(decisions), strict=True
+        )
     ]
 
 
@@ -234,11 +247,19 @@ def _denied(asked: Decision) -> Decision:
     return replace(asked, status=AlignmentStatus.UNSUPPORTED, issue=IssueType.ADDED, is_certain=False)
 
 
-def _has_contradicted_abstention(segments: list[Segment]) -> bool:
-    return any(s.alignment_status is AlignmentStatus.CONTRADICTED and not s.score for s in segments)
+def _has_contradicted_abstention(decisions: list[Decision]) -> bool:
+    """Tell whether the answer says that the documents lack what they hold; that is what it leaves out."""
+    return any(decision.status is AlignmentStatus.CONTRADICTED and not decision.share for decision in decisions)
 
 
-def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence: Evidence, item: Item) -> Segment:
+def _segment(
+    sentence: Sentence,
+    reading: Reading,
+    decision: Decision,
+    evidence: Evidence,
+    item: Item,
+    close: Closeness | None = None,
+) -> Segment:
     flags = [*decision.flags, WEAK_LANGUAGE] if is_weak(reading) else list(decision.flags)
     explanation = decision.explanation
     if not decision.is_certain:
@@ -250,6 +271,7 @@ def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence:
     if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):
         flags.append(CONTEXT_TRUNCATED)
         explanation = f"{explanation}; not final, because the context was recorded incompletely"
+    probabilities = doubted(label_probabilities(decision, close), trust_in(reading, decision))
     return Segment(
         segment_id=sentence.id,
         start=sentence.start,
@@ -259,7 +281,8 @@ def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence:
         issue_type=decision.issue,
         evidence=tuple(quote_of(place, evidence) for place in _quoted_places(decision)),
         explanation=explanation,
-        score=round(towards_middle(segment_probability(decision), trust_in(reading, decision)), 4),
+        score=probabilities.supported,
+        probabilities=probabilities,
         flags=tuple(flags),
     )
 

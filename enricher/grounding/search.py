@@ -13,6 +13,7 @@ from enricher.grounding.instructions import addresses_the_judge
 from enricher.grounding.lazy import lazy
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
+from enricher.grounding.recent import Recent
 from enricher.grounding.scope import is_heading
 from enricher.grounding.statements import is_name, statements
 from enricher.grounding.structure import Field, Structure, read_structure
@@ -242,6 +243,14 @@ class Evidence:
         return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:_MOST_WANTED]  # of equal ones the first
 
 
+_RECENT: Recent[tuple[Document, ...], Evidence] = Recent(4)  # some megabytes each where contexts are long
+
+
+def evidence_of(item: Item) -> Evidence:
+    """Return the sentences of an item's documents, read once for all judges that come one after the other."""
+    return _RECENT.of(item.documents, lambda: Evidence(item))
+
+
 def _are_enumerated(before: Reading, here: Reading) -> bool:
     """Tell whether two sentences are entries of one list, "Clause 12.3 ... Clause 12.4 ...", of which none goes on."""
     left, right = before.tokens, here.tokens
@@ -260,8 +269,10 @@ def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]
     if len(key) < _PREFIX or not key.isalpha():
         return ()
     if not prefixes:
+        made: dict[str, list[str]] = {}
         for known in index:
-            prefixes.setdefault(known[:_PREFIX], []).append(known)
+            made.setdefault(known[:_PREFIX], []).append(known)
+        prefixes.update(made)  # at once: another thread may look
     others = prefixes.get(key[:_PREFIX])
     return tuple([other for other in others if other != key and _are_forms(key, other)]) if others else ()
 

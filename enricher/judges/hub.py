@@ -8,7 +8,7 @@ from enricher.grounding.absence import read_absence
 from enricher.grounding.claims import ClaimGrounding, ground_claims
 from enricher.grounding.engine import ground, quote_of
 from enricher.grounding.reading import read
-from enricher.grounding.search import Evidence
+from enricher.grounding.search import Evidence, evidence_of
 from enricher.judges.detectors import Detector, Support
 from enricher.results.claims import claims_summary, most_dangerous
 from enricher.trace import Item
@@ -94,7 +94,7 @@ class HubReader:
         self, item: Item, segments: Sequence[Segment], texts: Sequence[str] | None = None
     ) -> tuple[list[Segment], float | None]:
         said = list(texts) if texts is not None else [segment.generated_text or "" for segment in segments]
-        evidence = Evidence(item)
+        evidence = evidence_of(item)
         judged = [n for n, text in enumerate(said) if not _is_of_absence(text)]
         if self._detector.form == "tokens":
             found = self._by_tokens(item, [segments[n] for n in judged])

@@ -6,6 +6,7 @@ a whole is near. The encoder speaks English; nothing else is asked of it.
 """
 
 import hashlib
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -86,6 +87,8 @@ class Encoder:
 
     @lazy
     def _session(self) -> Any:
+        # From 1.29 on the runtime reports what it runs to its maker; it reads this as it is loaded, and never again.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime  # type: ignore[import-untyped]
 
         options = onnxruntime.SessionOptions()

@@ -1,6 +1,8 @@
 """How near a claim is in meaning to what the documents say: the shipped encoder, and what it adds to the words."""
 
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -110,3 +112,11 @@ def test_nearness_never_makes_a_contradicted_answer_faithful():
 def test_other_languages_are_left_to_the_words():
     german = "Die Kaution beträgt 900 Euro und ist bei Einzug fällig."
     assert probability(german, german) > 0.9
+
+
+def test_the_runtime_of_the_encoder_reports_nothing_to_its_maker(tmp_path):
+    # What it means to send, and an id of the machine, it first keeps below the home folder.
+    program = "from enricher.grounding.meaning import Encoder; Encoder().encode(['Notice is sixty days.'])"
+    environment = {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True)
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,9 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
+HUB := $(VENV)/hub
+TORCH ?= torch==2.13.0
+HUB_WAIT_S ?= 300
 # Bytecode is written even where the environment forbids it: Phoenix starts twice as fast with it.
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -15,14 +18,24 @@ help: ## List the commands
 demo: $(STAMP)demo ## Start a Phoenix, send sample traces, enrich them, show the diffs (ARGS="--once --json")
 	@$(BIN)/enricher demo $(ARGS)
 
+install: $(STAMP)dev ## Install what the other commands need
+
 test: $(STAMP)dev ## Run the test suite, but for the longest tests
 	@$(BIN)/python -m pytest $(ARGS)
 
 test-long: $(STAMP)dev ## Run the longest tests: lost clusters, kills at many points, every fault, every page in both themes
 	@$(BIN)/python -m pytest -m long $(ARGS)
 
+test-hub: $(STAMP)dev ## Run the tests of the engine hub with real models; torch has an environment of its own
+	@if timeout $(HUB_WAIT_S) $(MAKE) --no-print-directory $(HUB)/.installed; \
+	then $(HUB)/bin/python -m pytest -n 0 -rs $(ARGS) tests/judges/test_hub.py; \
+	else echo "SKIPPED the real models of tests/judges/test_hub.py: $(TORCH) could not be installed in $(HUB_WAIT_S) s"; fi
+
 chaos: $(STAMP)dev ## Play randomised faults and check what must hold (ARGS="--seed 1 --scenarios 200 --json")
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+image-check: $(STAMP)dev ## Build the image without a daemon and check it as it runs; as root, with buildah (ARGS="--built")
+	@$(BIN)/python -m tests.image $(ARGS)
 
 check: $(STAMP)dev ## Check format, lint and types
 	$(BIN)/ruff format --check .
@@ -47,4 +60,13 @@ $(STAMP)%: pyproject.toml | $(VENV)/bin/python
 		|| $(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-.PHONY: help demo test test-long chaos check format bench
+# pip takes a CPU build of torch where one is offered; without its bytecode, which few of its files need.
+$(HUB)/.installed: pyproject.toml | $(STAMP)dev
+	@echo "Installing torch into $(HUB) ..."
+	@$(BIN)/python -m venv $(HUB)
+	@$(HUB)/bin/python -m pip install --quiet --no-deps --no-compile '$(TORCH)'
+	@for installer in "$(BIN)/uv pip install --python $(HUB)/bin/python" "$(HUB)/bin/python -m pip install"; do \
+		$$installer --quiet --editable '.[hub]' pytest pytest-asyncio pytest-xdist && break; done
+	@touch $@
+
+.PHONY: help demo install test test-long test-hub chaos check format bench

@@ -93,6 +93,8 @@ def harmless(text: str) -> str:
 
 def _in_one_line(text: str) -> str:
     # On one line no text can pretend to be the next numbered sentence.
+    if text.isascii() and text.isprintable() and "  " not in text and "[" not in text and "<" not in text:
+        return text.strip(" ")  # nearly every sentence
     line = " ".join(text.split())
     return harmless(_OUR_ID.sub(r"(\1)", line) if "[" in line else line)
 

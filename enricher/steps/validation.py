@@ -78,6 +78,8 @@ def cleaned(item: Item) -> Item:
 
 def _merged(group: Sequence[Document]) -> Document:
     first = group[0]
+    if len(group) == 1 and not first.aliases and len(first.citation_numbers) < 2:
+        return first
     other_ids = dict.fromkeys(alias for d in group for alias in (d.id, *d.aliases) if alias != first.id)
     numbers = sorted({number for document in group for number in document.citation_numbers})
     return replace(first, aliases=tuple(other_ids), citation_numbers=tuple(numbers))

@@ -1,7 +1,7 @@
 """Record what traces have come to: verdict, replies, write-backs, review and ref state stand or fall together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,8 @@ from enricher.trace import Item
 from enricher.verdict import Annotation, Verdict
 
 ITEM: TypeAdapter[Item] = TypeAdapter(Item)
+# They follow from the texts, and would double the size.
+_SENTENCES: Mapping[str, Any] = {"sentences": True, "documents": {"__all__": {"sentences"}}}
 Row = dict[str, Any]
 
 
@@ -132,12 +134,11 @@ def _record_items(connection: Connection, entries: list[_Entry]) -> None:
 
 
 def _item_json(item: Item) -> str:
-    # Sentences follow from the texts, and would double the size.
-    bare = replace(item, sentences=(), documents=tuple(replace(d, sentences=()) for d in item.documents))
     try:
-        return ITEM.dump_json(bare).decode()
+        return ITEM.dump_json(item, exclude=_SENTENCES).decode()
     except PydanticSerializationError:
-        return ITEM.dump_json(ITEM.validate_python(_without_surrogates(ITEM.dump_python(bare)))).decode()
+        bare = _without_surrogates(ITEM.dump_python(item, exclude=_SENTENCES))
+        return ITEM.dump_json(ITEM.validate_python(bare), exclude=_SENTENCES).decode()
 
 
 def _record_replies(connection: Connection, entries: list[_Entry]) -> None:

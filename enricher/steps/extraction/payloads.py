@@ -91,7 +91,10 @@ def plain_text(value: Any) -> str | None:
 
 def folded(text: str) -> str:
     """Fold a text for comparison: compatibility forms and runs of white space don't count."""
-    if not text.isascii():
+    if text.isascii():
+        if text.isprintable() and "  " not in text:  # nothing but single blanks: nearly every text
+            return text.strip(" ")
+    else:
         text = unicodedata.normalize("NFKC", text).replace("\u200b", "")
     return " ".join(text.split())
 

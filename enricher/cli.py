@@ -4,7 +4,6 @@ Modules that cost time to import are imported by the command that needs them, so
 this is the one place where the house allows that.
 """
 
-import gc
 import io
 import json
 import os
@@ -41,6 +40,7 @@ from enricher.commands.schedule import schedule
 from enricher.commands.serve import serve
 from enricher.commands.window import instant, window_start
 from enricher.errors import EnricherError, SetupError
+from enricher.interpreter import tune
 
 if TYPE_CHECKING:
     from enricher.report import RunReport
@@ -60,8 +60,7 @@ cli.add_typer(export_group, name="export")
 
 def main() -> None:
     """Run the command line; what the operator must mend is one sentence and exit code 2."""
-    # Judging makes many small values and no cycles; collecting rarely saves a tenth of its time.
-    gc.set_threshold(50_000, 20, 20)
+    tune()
     logs.configure(level="warning")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -10,6 +10,7 @@ from typing import Any
 
 from enricher import logs
 from enricher.executors.processes import ProcessExecutor, WorkerLost
+from enricher.interpreter import tune
 from enricher.panel import panel_for
 from enricher.privacy import guard, rules_without_store
 from enricher.records import judge_records
@@ -54,7 +55,7 @@ def _begin(settings: Settings, name: str) -> None:
     """Make the judge of a worker process, once."""
     logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
     guard(settings)
-    gc.set_threshold(50_000, 20, 20)  # as the command line does
+    tune()
     _ours[name] = (panel_for(settings, name, "local").judges[0].judge, rules_without_store(settings))
     gc.freeze()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from benchmarks.parts.platform import MemoryPlatform
 from enricher.app import App
 from enricher.choosing import Request
+from enricher.interpreter import tune
 from enricher.progress import Silent
 from enricher.report import RunReport
 from enricher.settings import Settings, load
@@ -39,8 +39,7 @@ def settings_for(folder: str, job: Mapping[str, Any], **sections: Any) -> Settin
 @contextlib.asynccontextmanager
 async def job_over(settings: Settings, platform: MemoryPlatform) -> AsyncIterator[Callable[[], Awaitable[RunReport]]]:
     """Open store and app, and give what runs the job once and returns its report."""
-    # As the command line does.
-    gc.set_threshold(50_000, 20, 20)
+    tune()
     store = await Store.open(settings.store)
     async with App(settings=settings, store=store, connectors={PLATFORM: platform}) as app:
 

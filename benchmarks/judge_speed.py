@@ -1,22 +1,35 @@
 """Measure how many answers a second of CPU the embedded judge takes, and whether its memory stays flat.
 
     python benchmarks/judge_speed.py --records 100000
-    python benchmarks/judge_speed.py --long           # 60 documents of 400 words, and how the time grows up to there
+    python benchmarks/judge_speed.py --long           # 15 to 120 documents of 400 words, and how the time grows
+    python benchmarks/judge_speed.py --processes 2    # so many at once, each on a core of its own where there is one
+    python benchmarks/judge_speed.py --judges         # what each further judge of the same items costs
+    python benchmarks/judge_speed.py --start          # what it costs until the first verdict of a new process
 
 A record has 5 documents of 120 words and an answer of 120 words in 6 sentences; no two are the same. The floor is what
 plain tokenising of the same texts with one regular expression costs in the same run. CPU time of this one process is
-counted, so that other work on the machine doesn't matter.
+counted, so that other work on the machine matters less; `chrt -r 1 taskset -c 0 python ...` keeps it off the core.
 """
 
 import argparse
 import gc
+import json
+import os
 import random
 import re
 import resource
+import subprocess
+import sys
+import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from statistics import median
 
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.local_consistency import LocalConsistencyJudge
+from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
+from enricher.judges.local_halves import LocalHalvesJudge
 from enricher.steps.segmentation import split_item
 from enricher.trace import Document, Item, SpanId, TraceId
 
@@ -62,7 +75,13 @@ _CITIES = _words(
 )
 _ADVERBS = _words("""directly carefully usually together again there afterwards locally abroad online partly fully""")
 _DOCUMENTS, _SENTENCES, _SENTENCE_WORDS, _WITH_VALUE = 5, 6, 20, 0.5
-_LONG_SENTENCES, _LONG_DOCUMENTS, _LONG_RECORDS = 20, (15, 30, 60), 20
+_LONG_SENTENCES, _LONG_DOCUMENTS, _LONG_RECORDS = 20, (15, 30, 60, 120), 20
+_STARTS = 5  # of each kind, of which the median is told
+_ENGINE_STARTS = {
+    "python": "pass",
+    "and the engine": "import enricher.judges.local",
+    "and its weights": "from enricher.grounding.meaning import shipped_encoder as e; e().encode(['One sentence.'])",
+}
 _WORD = re.compile(r"\w+")
 
 
@@ -71,19 +90,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the embedded judge.")
     parser.add_argument("--records", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--long", action="store_true", help="records of 15, 30 and 60 documents of 400 words")
+    parser.add_argument("--long", action="store_true", help="records of 15 to 120 documents of 400 words")
+    parser.add_argument("--processes", type=int, default=1, help="so many at once, each with --records records")
+    parser.add_argument("--judges", action="store_true", help="four judges on the same items")
+    parser.add_argument("--start", action="store_true", help="from nothing to the first verdict")
     options = parser.parse_args()
     chance = random.Random(options.seed)
     if options.long:
         _measure_long(chance)
-        return
+    elif options.start:
+        _measure_start(chance)
+    elif options.judges:
+        _measure_judges(chance, min(options.records, 200))
+    elif options.processes > 1:
+        _measure_processes(options.processes, options.records)
+    else:
+        _measure(chance, options.records)
+
+
+def _measure(chance: random.Random, records: int) -> None:
     judge = LocalDiffJudge()
     # As `enricher judge` does.
     gc.set_threshold(50_000, 20, 20)
     gc.freeze()
     _judge(judge, record(chance, 0))  # tables and caches are filled by the first record
     started, judged, floor = _memory(), 0.0, 0.0
-    for number in range(options.records):
+    for number in range(records):
         item = record(chance, number)
         made = time.process_time()
         _judge(judge, item)
@@ -91,17 +123,15 @@ def main() -> None:
         _tokenize(item)
         floor += time.process_time() - done
         judged += done - made
-        if options.records >= 10 and (number + 1) % (options.records // 10) == 0:
+        if records >= 10 and (number + 1) % (records // 10) == 0:
             print(
                 f"{number + 1:>8} records  {(number + 1) / judged:7.1f} answers/s of CPU  {_memory():6.1f} MB",
                 flush=True,
             )
-    print(
-        f"judge  {judged / options.records * 1000:7.3f} ms a record  {options.records / judged:9.1f} answers/s of CPU"
-    )
+    print(f"judge  {judged / records * 1000:7.3f} ms a record  {records / judged:9.1f} answers/s of CPU")
     times = f"the judge takes {judged / floor:.0f} times that"
-    print(f"floor  {floor / options.records * 1000:7.3f} ms a record for plain tokenising; {times}")
-    print(f"memory {started:.1f} MB after the first record, {_memory():.1f} MB at the end")
+    print(f"floor  {floor / records * 1000:7.3f} ms a record for plain tokenising; {times}")
+    print(f"memory {started:.1f} MB after the first record, {_memory():.1f} MB at the end, {_peak():.1f} MB at most")
 
 
 def _measure_long(chance: random.Random) -> None:
@@ -119,6 +149,77 @@ def _measure_long(chance: random.Random) -> None:
             f"{documents:>3} documents of 400 words  {spent * 1000:7.1f} ms  {1 / spent:6.1f} answers/s of CPU  "
             f"{spent * 1000 / thousands:5.2f} ms a thousand words  {_memory():6.1f} MB"
         )
+    print(f"memory {_peak():.1f} MB at most")
+
+
+def _measure_processes(processes: int, records: int) -> None:
+    """Judge in several processes at once; all begin together, and the slowest one ends the clock."""
+    with ProcessPoolExecutor(processes) as pool:
+        list(pool.map(_one_of, range(processes), [0] * processes))  # starts, and loads the weights
+        begun = time.perf_counter()
+        spent = list(pool.map(_one_of, range(processes), [records] * processes))
+        took = time.perf_counter() - begun
+    every = processes * records
+    print(
+        f"{processes} processes  {every / took:7.1f} answers/s by the clock, {every / sum(spent):7.1f} a second of CPU"
+    )
+
+
+def _one_of(number: int, records: int) -> float:
+    """Judge records on one core; return the CPU seconds. Without records, only get ready."""
+    chance, judge = random.Random(number), LocalDiffJudge()
+    if not records:
+        if hasattr(os, "sched_setaffinity"):
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, {cores[number % len(cores)]})
+        _judge(judge, record(chance, 0))
+        time.sleep(0.5)  # the pool hands the next call to whoever is free: nobody shall take two
+        return 0.0
+    items = [record(chance, n) for n in range(records)]
+    made = time.process_time()
+    for item in items:
+        _judge(judge, item)
+    return time.process_time() - made
+
+
+def _measure_judges(chance: random.Random, records: int) -> None:
+    """Let four judges look at each item, one after the other, as the pipeline does."""
+    judges = (LocalDiffJudge(), LocalFaithfulnessJudge(), LocalHalvesJudge(), LocalConsistencyJudge())
+    for documents, sentences, count in ((_DOCUMENTS, _SENTENCES, records), (60, _LONG_SENTENCES, _LONG_RECORDS)):
+        spent = dict.fromkeys((judge.provenance.judge for judge in judges), 0.0)
+        for number in range(count):
+            item = split_item(record(chance, number, documents=documents, sentences=sentences))
+            for judge in judges:
+                made = time.process_time()
+                judge.verdict(item)
+                spent[judge.provenance.judge] += time.process_time() - made
+        told = ", ".join(f"{name} {seconds / count * 1000:.1f}" for name, seconds in spent.items())
+        print(f"{documents:>3} documents: ms of CPU a record  {told}; {_memory():.1f} MB")
+
+
+def _measure_start(chance: random.Random) -> None:
+    """Start processes: the parts of the engine one after the other, then the command with one record."""
+    for name, code in _ENGINE_STARTS.items():
+        _tell_start(name, [sys.executable, "-c", code])
+    item = record(chance, 0)
+    row = {"id": "1", "question": item.question, "answer": item.answer}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "record.jsonl"
+        texts = [{"id": document.id, "text": document.text} for document in item.documents]
+        path.write_text(json.dumps({**row, "documents": texts}) + "\n", encoding="utf-8")
+        command = [sys.executable, "-m", "enricher.cli", "judge", str(path), "-o", str(Path(folder) / "out.jsonl")]
+        _tell_start("enricher judge", command)
+
+
+def _tell_start(name: str, command: list[str]) -> None:
+    found: list[tuple[float, float]] = []
+    for _ in range(_STARTS):
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        took, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, took))
+    cpu, clock = median(c for c, _ in found), median(t for _, t in found)
+    print(f"{name:<16} {cpu:6.2f} s of CPU  {clock:6.2f} s by the clock")
 
 
 def _judge(judge: LocalDiffJudge, item: Item) -> None:
@@ -136,6 +237,10 @@ def _memory() -> float:
         found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text())
         if found:
             return int(found[1]) / 1024
+    return _peak()
+
+
+def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

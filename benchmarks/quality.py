@@ -1,7 +1,7 @@
 """Measure the embedded judge on sets with human labels, against what word overlap alone reaches.
 
     python benchmarks/quality.py FOLDER... [--set NAME ...] [--limit 300] [--jobs 2] [--json]
-                                 [--out NOW.json] [--against BEFORE.json] [--predictions FOLDER]
+                                 [--out NOW.json] [--against BEFORE.json] [--predictions FOLDER] [--operating-points]
 
 FOLDER holds sets as JSON Lines, plain or gzip, in rows `{id, question, documents, answer, labels: {faithful, spans,
 claims}}` or `{id, premise, hypothesis, label}`; files of the same name are one set. The scorer `score.py` lies in the
@@ -11,6 +11,11 @@ claim judged as an answer of its own.
 The columns, in per cent, are area under the ROC curve, balanced accuracy, F1 of the class "not faithful" (all of them
 of `faithful_probability`, at 0.5), F1 of the flagged characters, and expected calibration error over ten bins. The
 floor is a logistic regression over word overlap, fitted on all the other sets, never on the one it is shown for.
+
+`--operating-points` adds what happens at the points `balanced` and `strict`, where an answer is questioned whose
+probability is below one half: the share of the questioned answers that are unfaithful (precision), the share of the
+unfaithful ones that are questioned (recall), the share of the faithful ones that are questioned (false alarms), for
+each line and in the mean over the lines. An answer in which nothing is checkable is never questioned.
 """
 
 import argparse
@@ -21,6 +26,7 @@ import math
 import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -35,11 +41,13 @@ from enricher.judges.local import LocalDiffJudge
 from enricher.records import item_of, row
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
+from enricher.verdict import DiffResult, Verdict
 
 Row = dict[str, Any]
 MEASURES = ("auroc", "balanced_accuracy", "f1", "span_f1", "calibration_error")
 HEADINGS = ("AUROC", "bal.acc", "F1", "span F1", "ECE")
 CLAIMS = " claims"
+POINTS = {"balanced": "normal", "strict": "high"}  # name of an operating point, risk level of the job
 _CLAIMS_PER_ROW = 4  # of the limit: so many claims are judged of a set at most
 _BINS = 10
 _FLAGGED_OVERLAP = 0.45  # a sentence that overlaps less is what the floor flags
@@ -71,6 +79,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the JSON here too")
     parser.add_argument("--against", type=Path, help="an earlier --out: show by how much each figure moved")
     parser.add_argument("--predictions", type=Path, help="write what was judged here, one file a line")
+    parser.add_argument("--operating-points", action="store_true", help="print precision and recall of both points too")
     options = parser.parse_args()
     if not options.folders:
         print("skipped: it needs a folder of labelled sets; see python benchmarks/quality.py --help")
@@ -89,6 +98,8 @@ def main() -> int:
         _write(options.predictions, lines)
     before = json.loads(options.against.read_text(encoding="utf-8")) if options.against else None
     print(text if options.json else _table(report, before))
+    if options.operating_points and not options.json:
+        print("\n" + _points_table(report))
     return 0
 
 
@@ -159,9 +170,16 @@ def _judged(gold: Row) -> tuple[Row, list[float], list[Row]]:
     if gold.get("join_documents"):
         documents = [{"id": "d1", "text": "\n".join(d["text"] for d in documents)}]
     record = {"id": gold["id"], "question": gold.get("question"), "documents": documents, "answer": gold["answer"]}
-    verdict = LocalDiffJudge().verdict(split_item(cleaned(item_of(record))))
-    prediction = {"id": gold["id"], **row(verdict)}
+    item = split_item(cleaned(item_of(record)))
+    said = [LocalDiffJudge(risk_level=level).verdict(item) for level in POINTS.values()]
+    questioned = {name: _is_questioned(verdict) for name, verdict in zip(POINTS, said, strict=True)}
+    prediction = {"id": gold["id"], **row(said[0]), "questioned": questioned}
     return prediction, *_overlap(gold["answer"], [d["text"] for d in documents])
+
+
+def _is_questioned(verdict: Verdict) -> bool:
+    probability = verdict.result.faithful_probability if isinstance(verdict.result, DiffResult) else None
+    return probability is not None and probability < 0.5
 
 
 def _overlap(answer: str, texts: Sequence[str]) -> tuple[list[float], list[Row]]:
@@ -209,7 +227,23 @@ def _report(score: ModuleType, line: Line, others: Sequence[Line]) -> Row:
         "faithful_share": sum(r["labels"]["faithful"] for r in line.gold) / len(line.gold),
         "local": _figures(score, line.gold, line.predictions),
         "floor": _figures(score, line.gold, _floor(line, others)) if others else dict.fromkeys(MEASURES),
+        "operating_points": {name: _point(line, name) for name in POINTS},
     }
+
+
+def _point(line: Line, name: str) -> Row:
+    """Return precision, recall and share of false alarms of an operating point; None where nothing tells."""
+    counts = Counter((line.predictions[r["id"]]["questioned"][name], r["labels"]["faithful"]) for r in line.gold)
+    rightly, wrongly = counts[True, False], counts[True, True]
+    return {
+        "precision": _share(rightly, rightly + wrongly),
+        "recall": _share(rightly, rightly + counts[False, False]),
+        "false_alarms": _share(wrongly, wrongly + counts[False, True]),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 def _figures(score: ModuleType, gold: list[Row], predictions: dict[str, Row]) -> Row:
@@ -271,6 +305,18 @@ def _table(report: Row, before: Row | None) -> str:
         rows.append(f"{name:<{width}} {found['n']:>5} {share:>5}" + "".join(f"{cell:>19}" for cell in cells))
     legend = "engine/floor in per cent" + ("; in brackets what moved since" if before else "")
     return "\n".join([*rows, legend])
+
+
+def _points_table(report: Row) -> str:
+    """Draw what happens at the operating points, a line each and their mean."""
+    width = max(map(len, report))
+    titles = [f"{point} {name}" for point in POINTS for name in ("precision", "recall", "alarms")]
+    rows = [f"{'set':<{width}}" + "".join(f"{title:>20}" for title in titles)]
+    found = {name: [v for p in line["operating_points"].values() for v in p.values()] for name, line in report.items()}
+    known = [[v for v in column if v is not None] for column in zip(*found.values(), strict=True)]
+    found["mean"] = [sum(column) / len(column) if column else None for column in known]
+    rows += [f"{name:<{width}}" + "".join(f"{_per_cent(v):>20}" for v in values) for name, values in found.items()]
+    return "\n".join([*rows, "in per cent; alarms are the faithful answers that are questioned"])
 
 
 def _cell(found: Row, before: Row | None, measure: str) -> str:

@@ -201,6 +201,8 @@ def segment_row(segment: Segment) -> dict[str, Any]:
     }
     if segment.score is not None:
         found["score"] = round(segment.score, 4)
+    if segment.probabilities is not None:
+        found["probabilities"] = segment.probabilities.model_dump()
     if len(segment.evidence) > 1:
         found["further_evidence"] = [
             {"document_id": q.document_id, "text": q.text, "start": q.start, "end": q.end} for q in segment.evidence[1:]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from enricher.grounding.crosslingual import FLAG as CROSS_LINGUAL
 from enricher.grounding.outcome import Decision
-from enricher.grounding.probability import segment_probability
+from enricher.grounding.probability import label_probabilities
 from enricher.grounding.reading import Reading
+from enricher.verdict import Probabilities
 
 WEAK_LANGUAGE = "weak_language"
 # Languages whose forms, synonyms and opposites the lexicon holds. In others the engine compares words as they are
@@ -31,10 +32,24 @@ def towards_middle(probability: float, trust: float) -> float:
     return 0.5 + (probability - 0.5) * trust
 
 
+def doubted(found: Probabilities, trust: float) -> Probabilities:
+    """Return the probabilities of the labels with that of support drawn towards one half, rounded to four places."""
+    supported = towards_middle(found.supported, trust)
+    rest = (1.0 - supported) / max(1e-9, 1.0 - found.supported)
+    return Probabilities(
+        supported=round(supported, 4),
+        partial=round(found.partial * rest, 4),
+        unsupported=round(found.unsupported * rest, 4),
+        contradicted=round(found.contradicted * rest, 4),
+    )
+
+
 def across_languages(decisions: Sequence[Decision]) -> float | None:
     """Return the probability of an answer most of whose sentences have their evidence in another language, else None.
 
     What words and neighbours of words tell of an answer tells nothing there; the weakest sentence does.
     """
     across = [decision for decision in decisions if CROSS_LINGUAL in decision.flags]
-    return min(map(segment_probability, decisions)) if 2 * len(across) > len(decisions) else None
+    if 2 * len(across) <= len(decisions):
+        return None
+    return min(label_probabilities(decision).supported for decision in decisions)

@@ -3,16 +3,17 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 from enricher.grounding.absence import beside_absence, decide_absence, read_absence
-from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, is_weak, towards_middle, trust_in
+from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, doubted, is_weak, towards_middle, trust_in
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.meaning import Closeness
 from enricher.grounding.nearness import nearness_of, read_closeness, settle
 from enricher.grounding.omissions import find_omissions
 from enricher.grounding.outcome import Decision, Question
-from enricher.grounding.probability import faithful_probability, read_signals, segment_probability, strictly
+from enricher.grounding.probability import faithful_probability, label_probabilities, read_signals, strictly
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.recent import Recent
 from enricher.grounding.scope import is_clause
@@ -21,7 +22,7 @@ from enricher.grounding.tokens import FULL
 from enricher.trace import Item, Sentence
 from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment
 
-VERSION = "grounding-4"  # raised whenever the same item may be judged otherwise
+VERSION = "grounding-5"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
 CONTEXT_TRUNCATED = "context_truncated"
@@ -83,10 +84,12 @@ def _ground(item: Item) -> Grounding:
     near = read_closeness(readings, decisions, evidence)
     settle(decisions, near)
     segments = [
-        _segment(sentence, reading, decision, evidence, item)
-        for sentence, reading, decision in zip(sentences, readings, decisions, strict=True)
+        _segment(sentence, reading, decision, evidence, item, close)
+        for sentence, reading, decision, close in zip(
+            sentences, readings, decisions, near or repeat(None), strict=False
+        )
     ]
-    omitted = [] if _has_contradicted_abstention(segments) else find_omissions(item.question, _said(item), evidence)
+    omitted = [] if _has_contradicted_abstention(decisions) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
     probability = _probability(readings, decisions, near, evidence) if decisions else None
     flags = tuple(f"injection_suspected:{document_id}" for document_id in evidence.instructing)
@@ -111,11 +114,11 @@ def assess_all(texts: Sequence[str], item: Item, *, by_meaning: bool = False) ->
         _decide(claim, reading, evidence, question) or _nothing_claimed()
         for claim, reading in zip(claims, readings, strict=True)
     ]
-    if by_meaning:
-        settle(decisions, read_closeness(readings, decisions, evidence))
+    near = read_closeness(readings, decisions, evidence) if by_meaning else None
+    settle(decisions, near)
     return [
-        _segment(claim, reading, decision, evidence, item).model_copy(update={"start": None, "end": None})
-        for claim, reading, decision in zip(claims, readings, decisions, strict=True)
+        _segment(claim, reading, decision, evidence, item, close).model_copy(update={"start": None, "end": None})
+        for claim, reading, decision, close in zip(claims, readings, decisions, near or repeat(None), strict=False)
     ]
 
 
@@ -243,11 +246,19 @@ def _denied(asked: Decision) -> Decision:
     return replace(asked, status=AlignmentStatus.UNSUPPORTED, issue=IssueType.ADDED, is_certain=False)
 
 
-def _has_contradicted_abstention(segments: list[Segment]) -> bool:
-    return any(s.alignment_status is AlignmentStatus.CONTRADICTED and not s.score for s in segments)
+def _has_contradicted_abstention(decisions: list[Decision]) -> bool:
+    """Tell whether the answer says that the documents lack what they hold; that is what it leaves out."""
+    return any(decision.status is AlignmentStatus.CONTRADICTED and not decision.share for decision in decisions)
 
 
-def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence: Evidence, item: Item) -> Segment:
+def _segment(
+    sentence: Sentence,
+    reading: Reading,
+    decision: Decision,
+    evidence: Evidence,
+    item: Item,
+    close: Closeness | None = None,
+) -> Segment:
     flags = [*decision.flags, WEAK_LANGUAGE] if is_weak(reading) else list(decision.flags)
     explanation = decision.explanation
     if not decision.is_certain:
@@ -259,6 +270,7 @@ def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence:
     if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):
         flags.append(CONTEXT_TRUNCATED)
         explanation = f"{explanation}; not final, because the context was recorded incompletely"
+    probabilities = doubted(label_probabilities(decision, close), trust_in(reading, decision))
     return Segment(
         segment_id=sentence.id,
         start=sentence.start,
@@ -268,7 +280,8 @@ def _segment(sentence: Sentence, reading: Reading, decision: Decision, evidence:
         issue_type=decision.issue,
         evidence=tuple(quote_of(place, evidence) for place in _quoted_places(decision)),
         explanation=explanation,
-        score=round(towards_middle(segment_probability(decision), trust_in(reading, decision)), 4),
+        score=probabilities.supported,
+        probabilities=probabilities,
         flags=tuple(flags),
     )
 

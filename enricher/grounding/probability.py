@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from enricher.grounding.meaning import Closeness
 from enricher.grounding.outcome import Decision
 from enricher.grounding.reading import Reading
 from enricher.grounding.search import Evidence
 from enricher.grounding.tokens import FULL
-from enricher.verdict import AlignmentStatus
+from enricher.verdict import AlignmentStatus, IssueType, Probabilities
 
 
 class Nearness(NamedTuple):
@@ -40,8 +41,23 @@ _WEIGHTS = Signals(
 # What nearness adds: round figures too, chosen by AUROC, and the middle and the length by balanced accuracy at 0.5.
 _NEAR_WORDS, _NEAR_WHOLE, _NEAR_USUALLY = 4.0, 2.0, 4.5
 _LONG_ANSWER = 0.6
+# Fitted on what people say of whole answers in the labelled sets, each set weighing as much as any other.
+_TEMPERATURE = 1.7
+# What people say of single statements: a logistic regression over the labelled sentences and claims of eight sets, each
+# set weighing as much as any other; logarithms of odds, rounded to a tenth.
+_SUPPORTED, _PROBABLY_SUPPORTED, _DISTORTED, _PERHAPS_LACKING, _LACKING, _CONTRADICTED = 1.3, 0.9, 0.6, 0.1, -0.2, -1.1
+_BY_SHARE, _USUAL_SHARE = 1.1, 0.7
+_BY_NEARNESS, _USUAL_NEARNESS = 2.0, 0.75
+_COPIED, _NEAR_OF_COPY, _NEAR_OF_OTHERS = 0.9, 0.9, 0.7  # where the encoder wasn't asked
+# Partial, unsupported, contradicted: how people divide what they don't call supported, by what the engine called it.
+_IF_NOT_SUPPORTED = {
+    AlignmentStatus.FULLY_SUPPORTED: (0.45, 0.40, 0.15),
+    AlignmentStatus.PARTIALLY_SUPPORTED: (0.45, 0.45, 0.10),
+    AlignmentStatus.UNSUPPORTED: (0.25, 0.70, 0.05),
+    AlignmentStatus.CONTRADICTED: (0.10, 0.35, 0.55),
+}
 _CONTRADICTED_AT_MOST = 0.4  # an answer with a contradicted sentence is never called faithful
-_STRICTER = math.exp(1.2)
+_STRICTER = math.exp(1.2 / _TEMPERATURE)
 _WINDOWS = 4  # places looked at for each sentence
 
 
@@ -54,13 +70,13 @@ def faithful_probability(signals: Signals, nearness: Nearness | None = None) -> 
     if nearness is not None:
         total += _NEAR_WORDS * nearness.words + _NEAR_WHOLE * nearness.whole - _NEAR_USUALLY
         total += _LONG_ANSWER * math.log(nearness.sentences)
-    probability = 1.0 / (1.0 + math.exp(-total))
+    probability = _logistic(total / _TEMPERATURE)
     # Squeezed rather than cut, so that the order among such answers is kept.
     return probability * _CONTRADICTED_AT_MOST if signals.contradicted else probability
 
 
 def strictly(probability: float) -> float:
-    """Return a probability at the strict operating point: one half stands where the balanced one says 0.77.
+    """Return a probability at the strict operating point: one half stands where the balanced one says 0.67.
 
     More invented answers are caught and more honest ones questioned; the README gives precision and recall of both.
     """
@@ -68,14 +84,31 @@ def strictly(probability: float) -> float:
     return odds / (1.0 + odds)
 
 
-def segment_probability(decision: Decision) -> float:
-    """Return the probability that a segment is fully supported; 0.5 parts the labels."""
+def label_probabilities(decision: Decision, close: Closeness | None = None) -> Probabilities:
+    """Return how likely people call a statement supported, partial, unsupported or contradicted.
+
+    The status is what words and comparers found; how often people see it so is another question, which this answers.
+    """
     share = min(1.0, max(0.0, decision.share))
+    near = close.words if close is not None else _NEAR_OF_COPY if share >= _COPIED else _NEAR_OF_OTHERS
+    odds = _standing(decision) + _BY_SHARE * (share - _USUAL_SHARE) + _BY_NEARNESS * (near - _USUAL_NEARNESS)
+    supported = _logistic(odds)
+    partial, unsupported, contradicted = (part * (1.0 - supported) for part in _IF_NOT_SUPPORTED[decision.status])
+    return Probabilities(supported=supported, partial=partial, unsupported=unsupported, contradicted=contradicted)
+
+
+def _standing(decision: Decision) -> float:
     if decision.status is AlignmentStatus.FULLY_SUPPORTED:
-        return 0.55 + 0.4 * share * (1.0 if decision.is_certain else 0.5)
+        return _SUPPORTED if decision.is_certain else _PROBABLY_SUPPORTED
     if decision.status is AlignmentStatus.CONTRADICTED:
-        return 0.05
-    return 0.05 + 0.4 * share
+        return _CONTRADICTED
+    if decision.issue in (IssueType.DISTORTED, IssueType.OMITTED):
+        return _DISTORTED
+    return _LACKING if decision.is_certain else _PERHAPS_LACKING
+
+
+def _logistic(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def read_signals(answer: Sequence[Reading], decisions: Sequence[Decision], evidence: Evidence) -> Signals:

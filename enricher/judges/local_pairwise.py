@@ -40,7 +40,7 @@ from enricher.verdict import (
 )
 
 _CLOSE = 0.01  # probabilities of being faithful that differ by less say nothing
-_BOTH_GOOD = 0.75  # of two answers without a finding, both this likely faithful, none is better
+_BOTH_GOOD = 0.66  # of two answers without a finding, both this likely faithful, none is better
 # How often the more probable answer was the faithful one, by the difference: 420 pairs of a summary and an altered one.
 _DIFFERENCES = (_CLOSE, 0.05, 0.12, 0.2, 0.4)
 _RIGHT = (0.7, 0.8, 0.9, 0.95, 0.97)

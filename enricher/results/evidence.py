@@ -76,12 +76,22 @@ class Opinion(Noun):
     score: float | None = None  # probability, 0 to 1, that the statement is supported
 
 
+class Probabilities(Noun):
+    """How likely people would call a statement each of the four labels; together 1."""
+
+    supported: float
+    partial: float
+    unsupported: float
+    contradicted: float
+
+
 class Part(Noun):
     """One judged statement, whatever the judge calls it."""
 
     evidence: tuple[Quote, ...] = ()  # best first
     explanation: str = ""
     score: float | None = None  # probability, 0 to 1, that the statement is fully supported
+    probabilities: Probabilities | None = None  # of each label, from an engine that is calibrated; `score` is the first
     trace_event_references: tuple[str, ...] = ()  # ids of the spans that hold the evidence and the answer
     flags: tuple[str, ...] = ()
     certainty: Certainty | None = None  # of findings, once a second check has looked at them

@@ -30,12 +30,12 @@ def instructions(text: str) -> list[tuple[str, str]]:
 
 
 def stages() -> list[list[tuple[str, str]]]:
-    found: list[list[tuple[str, str]]] = []
+    found: list[list[tuple[str, str]]] = [[]]  # before the first stage stands what all of them may name
     for word, rest in instructions((DEPLOY / "Dockerfile").read_text()):
         if word == "FROM":
             found.append([])
         found[-1].append((word, rest))
-    return found
+    return found[1:]
 
 
 def called_with(args: list[str]) -> None:

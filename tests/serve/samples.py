@@ -12,6 +12,7 @@ from enricher.verdict import (
     ConsistencyResult,
     DiffResult,
     Opinion,
+    Probabilities,
     Provenance,
     Quote,
     QuoteCheck,
@@ -61,6 +62,8 @@ def diff() -> DiffResult:
             "s1", "Notice is 90 days.", "CONTRADICTED", "CONTRADICTED",
             quote("msa-12", "Notice is sixty (60) days.", MSA),
             explanation="answer says 90 days, msa-12 says sixty (60) days", certainty=Certainty.CONFIRMED,
+            score=0.12,
+            probabilities=Probabilities(supported=0.12, partial=0.1, unsupported=0.28, contradicted=0.5),
         ),
         segment(
             "s2", "Fees are refunded.", "FULLY_SUPPORTED", "NONE",

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
-import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -11,8 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -24,14 +21,13 @@ from enricher.delivery import deliver
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
 from enricher.measure.standing import confirmation
-from enricher.panel import Panel, panel_for
+from enricher.panel import Panel
 from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
-from enricher.privacy import guard, purge, redaction_rules, rules_without_store
+from enricher.privacy import guard, purge, redaction_rules
 from enricher.progress import Reporter, Silent
 from enricher.prompts import PromptFile, list_prompts
 from enricher.prompts import load as load_prompt
 from enricher.prompts import verify as released_problems
-from enricher.records import judge_records, read_lines
 from enricher.report import RunReport
 from enricher.reporting.gathering import full_report
 from enricher.reporting.nouns import FullReport
@@ -47,8 +43,7 @@ from enricher.store.sharing import same_input
 from enricher.telemetry import Telemetry
 from enricher.trace import Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
-from enricher.wiring import Wiring, wire, wire_records
-from enricher.workers import judge_on_cores
+from enricher.wiring import wire
 
 _STORE_AWAY_S = 60.0  # for which a process that joins a run waits for the store of that run
 
@@ -305,67 +300,6 @@ async def run_jobs(
                 if not stop.is_set():
                     results.append(await app.run(name, request, progress or Silent(), stop))
     return results
-
-
-async def judge_file(
-    settings: Settings,
-    source: Path,
-    output: Path | None,
-    name: str,
-    engine: str | None,
-    progress: Reporter,
-    *,
-    workers: int = 1,
-) -> int:
-    """Judge the records of a file, by the embedded engine on as many cores as there are workers.
-
-    Returns:
-        How many of the records failed.
-    """
-    if output is not None and output.resolve() == source.resolve():
-        raise SetupError(f"{output} is the input; name another file for the output")
-    logs.configure(form=settings.logs, level=settings.log_level, texts=settings.log_texts)
-    guard(settings)
-    redaction = rules_without_store(settings)
-    lines = read_lines(source)
-    failed = 0
-    async with contextlib.AsyncExitStack() as stack:
-        wiring = Wiring()
-        if (engine or settings.engine) == "openai":
-            is_shared = settings.budget.per_day is not None
-            store = await stack.enter_async_context(await Store.open(settings.store)) if is_shared else None
-            wiring = wire_records(settings, store)
-        panel = panel_for(settings, name, engine, wiring)
-        judge = panel.judges[0].judge
-        gc.freeze()  # the tables of the judge stay; looking through them at every collection is wasted
-        try:
-            out = stack.enter_context(_opened_for_writing(output)) if output else None
-            progress.stage("judging records")
-            is_local = judge.provenance.engine == "local"
-            at_once = 1 if is_local else settings.concurrency
-            if workers > 1 and not is_local:
-                raise SetupError("--workers is for the engine local; calls to a model overlap as concurrency says")
-            rows = (
-                judge_on_cores(lines, settings, name, workers=workers)
-                if workers > 1
-                else judge_records(lines, judge, panel.second, concurrency=at_once, redaction=redaction)
-            )
-            async with aclosing(rows):
-                async for row in rows:
-                    failed += str(row["status"]).startswith(("JUDGE_", "INVALID", "BUG", "BUDGET"))
-                    print(json.dumps(row, ensure_ascii=False), file=out)
-                    progress.advance()
-        finally:
-            await panel.aclose()
-    return failed
-
-
-def _opened_for_writing(path: Path) -> IO[str]:
-    try:
-        # A lone surrogate, which UTF-8 can't hold, is written as its JSON escape.
-        return path.open("w", encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise SetupError(f"{path} can't be written: {error.strerror}") from error
 
 
 async def tell(settings: Settings, trace_id: str) -> Story:

@@ -163,8 +163,8 @@ def judge(
     config: ConfigFile = None,
 ) -> None:
     """Judge plain records, without any platform: one JSON line in, one out, in the same order."""
-    from enricher.app import judge_file
     from enricher.comparing import judge_pairs
+    from enricher.judging import judge_file
     from enricher.progress import progress_bar
     from enricher.settings import load
 

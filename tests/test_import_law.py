@@ -21,7 +21,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "enricher.datasets",
         "enricher.measuring",
     ),
-    ("enricher.app",),
+    ("enricher.app", "enricher.judging"),
     (
         "enricher.doctor",
         "enricher.starter",

@@ -10,10 +10,10 @@ from itertools import count
 
 import pytest
 
-from enricher.app import judge_file
 from enricher.errors import SetupError
 from enricher.executors.processes import ProcessExecutor, WorkerLost
 from enricher.judges.local import LocalDiffJudge
+from enricher.judging import judge_file
 from enricher.progress import Silent
 from enricher.records import judge_records
 from enricher.settings import load

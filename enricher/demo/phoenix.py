@@ -108,7 +108,10 @@ class PhoenixStage:
     def say_where(self, console: Console) -> None:
         """Name the page, and a filter worth typing."""
         console.print("Open it in Phoenix:", style="bold")
-        console.print(f"  {self.base_url}/projects  then project {PROJECT}; open a trace and its Annotations card.")
+        console.print(
+            f"  {self.base_url}/projects  then project {PROJECT}; open a trace and its Annotations card.",
+            soft_wrap=True,
+        )
         console.print("  Filter the spans with  annotations['context_diff'].label == 'contradicted'")
 
     async def stop(self) -> None:

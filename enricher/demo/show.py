@@ -83,7 +83,7 @@ async def _review_until_interrupted(settings: Settings, console: Console) -> Non
 
     def say(url: str) -> None:
         console.print("Or review it in the browser:", style="bold")
-        console.print(f"  {url}/queue  what you decide stands on the trace as a person's annotation.")
+        console.print(f"  {url}/queue  what you decide stands on the trace as a person's annotation.", soft_wrap=True)
         console.print("Ctrl-C ends the demo and removes everything it made.", style="dim")
 
     # The run has had handlers of its own and left none behind.

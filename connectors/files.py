@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 from connectors.files_index import FilesIndex, Found
 from connectors.files_output import AnnotationFile, encoded
 from connectors.langsmith_runs import is_still_running
+from connectors.ordering import tree_order
 from connectors.phoenix_query import counts_as_report, meets, report_from
-from connectors.phoenix_spans import tree_order
 from enricher.errors import EnricherError, SetupError
 from enricher.seams import Health
 from enricher.trace import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from connectors.langsmith_feedback import counts_as_report as counts_on_langsmith
 from connectors.langsmith_feedback import label_of, report_from
-from connectors.phoenix_spans import moment
+from connectors.ordering import moment
 from enricher.errors import BadReply
 from enricher.trace import ReportFilter, Span, SpanId, SpanKind, TraceId
 

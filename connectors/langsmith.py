@@ -14,7 +14,7 @@ from connectors.langsmith_labels import peoples_feedback
 from connectors.langsmith_query import RUNS_PAGE, RunQuery, in_traces
 from connectors.langsmith_runs import V2_SELECTS, by_trace, is_still_running, span_from_run
 from connectors.langsmith_write import Writer
-from connectors.phoenix_spans import tree_order
+from connectors.ordering import tree_order
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.seams import DatasetExample, Examples, Health, Kept
 from enricher.trace import RawTrace, Rejection, RejectReason, TraceQuery, TraceRef, UserReport

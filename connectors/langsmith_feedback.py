@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from connectors.phoenix_payload import TRUNCATED_FLAG, cleaned, fitted, json_size
-from connectors.phoenix_spans import moment
+from connectors.fitting import TRUNCATED_FLAG, cleaned, fitted, json_size
+from connectors.ordering import moment
 from enricher.trace import ReportFilter, UserReport
 from enricher.verdict import Annotation
 

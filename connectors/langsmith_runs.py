@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from connectors.phoenix_spans import moment
+from connectors.ordering import moment
 from enricher.trace import Span, SpanEvent, SpanId, SpanKind, TraceId
 
 # What a span is made of. METADATA is taken instead of EXTRA, which also carries the runtime and the whole invocation.

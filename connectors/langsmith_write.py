@@ -10,7 +10,7 @@ from connectors.http import Declined, Failing
 from connectors.langsmith_api import LangSmithApi
 from connectors.langsmith_feedback import body, config_for, edit, feedback_id, holds, why_unwritable
 from connectors.langsmith_query import PAGE
-from connectors.phoenix_spans import moment
+from connectors.ordering import moment
 from enricher.errors import BadReply, EnricherError, SetupError, TryAgain
 from enricher.verdict import Annotation, Delivery, DeliveryState
 

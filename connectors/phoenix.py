@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from math import isclose
 from typing import Any
 
+from connectors.fitting import cleaned
 from connectors.http import Declined, HttpCalls
+from connectors.ordering import tree_order
 from connectors.phoenix_datasets import keep_examples
 from connectors.phoenix_experiments import examples_of
 from connectors.phoenix_find import EXPLICIT, Finder, batched
-from connectors.phoenix_payload import cleaned, refuse_reserved
+from connectors.phoenix_payload import refuse_reserved
 from connectors.phoenix_query import counts_as_report, is_ours, report_from
 from connectors.phoenix_reads import IDS_PER_REQUEST, LARGEST_PAGE, PhoenixReads, Project
-from connectors.phoenix_spans import is_still_running, tree_order
+from connectors.phoenix_spans import is_still_running
 from connectors.phoenix_writes import AnnotationWriter, postponed
 from enricher.errors import EnricherError, SetupError
 from enricher.seams import DatasetExample, Examples, Health, Kept

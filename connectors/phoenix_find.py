@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from connectors.ordering import moment
 from connectors.phoenix_query import (
     Pointer,
     counts_as_report,
@@ -19,7 +20,6 @@ from connectors.phoenix_query import (
     trace_condition,
 )
 from connectors.phoenix_reads import IDS_PER_REQUEST, LARGEST_PAGE, Parameters, PhoenixReads, Project
-from connectors.phoenix_spans import moment
 from enricher.errors import SetupError
 from enricher.trace import ReportFilter, TraceId, TraceQuery, TraceRef, UserReport
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from connectors.phoenix_spans import moment
+from connectors.ordering import moment
 from enricher.errors import SetupError
 from enricher.trace import ReportFilter, Span, SpanFilter, SpanKind, UserReport
 

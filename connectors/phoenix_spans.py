@@ -1,13 +1,11 @@
-"""Read spans as Phoenix's REST interface returns them, order them as a tree, and tell whether a trace still grows."""
+"""Read spans as Phoenix's REST interface returns them, and tell whether a trace still grows."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from connectors.ordering import moment
 from enricher.trace import Span, SpanEvent, SpanId, SpanKind, TraceId
-
-_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 def span_from_rest(payload: Mapping[str, Any]) -> Span:
@@ -42,43 +40,6 @@ def span_kind(word: str | None) -> SpanKind:
         return SpanKind((word or "").upper())
     except ValueError:
         return SpanKind.UNKNOWN
-
-
-def moment(text: str | None) -> datetime | None:
-    """Parse a time of the REST interface; one without a zone is UTC."""
-    if not text:
-        return None
-    parsed = datetime.fromisoformat(text)
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
-def tree_order(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Order spans as a reader expects: parents before children, siblings by start, orphans after the root.
-
-    Phoenix returns them as they were inserted, children first.
-    """
-    by_time = sorted(spans, key=lambda span: (span.start_time or _FIRST, span.span_id))
-    known = {span.span_id for span in spans}
-    children: defaultdict[str, list[Span]] = defaultdict(list)
-    roots: list[Span] = []
-    orphans: list[Span] = []
-    for span in by_time:
-        if span.parent_id is None:
-            roots.append(span)
-        elif span.parent_id in known and span.parent_id != span.span_id:
-            children[span.parent_id].append(span)
-        else:
-            orphans.append(span)
-    ordered: dict[str, Span] = {}
-    # `by_time` comes last for spans whose parents form a ring: damaged, but not to be lost.
-    for top in (*roots, *orphans, *by_time):
-        pending = [top]
-        while pending:
-            span = pending.pop()
-            if span.span_id not in ordered:
-                ordered[span.span_id] = span
-                pending.extend(reversed(children[span.span_id]))
-    return tuple(ordered.values())
 
 
 def is_still_running(spans: Sequence[Span], *, now: datetime, settle_s: float, open_parent_s: float) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connectors.langsmith_runs import attribute, is_still_running, root_start, span_from_run
-from connectors.phoenix_spans import tree_order
+from connectors.ordering import tree_order
 from enricher.steps.extraction import extract
 from enricher.steps.validation import validate
 from enricher.trace import RawTrace, SpanKind, TraceId, TraceRef

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from connectors.phoenix_payload import cleaned, fitted, json_size, payload, refuse_reserved, why_unwritable
+from connectors.fitting import cleaned, fitted, json_size
+from connectors.ordering import tree_order
+from connectors.phoenix_payload import payload, refuse_reserved, why_unwritable
 from connectors.phoenix_query import Pointer, counts_as_report, pointer, trace_condition
-from connectors.phoenix_spans import is_still_running, span_from_rest, tree_order
+from connectors.phoenix_spans import is_still_running, span_from_rest
 from enricher.errors import SetupError
 from enricher.trace import ReportFilter, Span, SpanFilter, SpanId, SpanKind, TraceId
 from enricher.verdict import Annotation

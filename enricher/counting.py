@@ -8,6 +8,7 @@ from datetime import datetime
 
 from enricher.delivery import Deliveries
 from enricher.pipeline import Judgement, Outcome
+from enricher.printing import number_of
 from enricher.report import AgreementRate, Disagreement, Finding, RuleCount, RunReport, Tally
 from enricher.steps.rendering import explain, label
 from enricher.trace import Rejection, RejectReason, TraceRef
@@ -158,9 +159,9 @@ class Counts:
 
 def _warning(rule: RuleCount) -> str:
     if rule.found:
-        return f"0 of {rule.found} traces matched rule {rule.rule}: its sampling took none"
+        return f"0 of {number_of(rule.found, 'trace')} matched rule {rule.rule}: its sampling took none"
     why = "none in the window meets its conditions" if rule.in_window else "there is none in the window"
-    return f"0 of {rule.in_window} traces matched rule {rule.rule}: {why}"
+    return f"0 of {number_of(rule.in_window, 'trace')} matched rule {rule.rule}: {why}"
 
 
 class _Tally:

@@ -18,12 +18,13 @@ from enricher.measure.gathering import Sources, gather
 from enricher.measure.golden import GoldenSet, read_golden
 from enricher.measure.outcome import Regression
 from enricher.measure.regression import ItemResult, JudgeRegression, Limits, accepted, compare
-from enricher.measure.report import CalibrationReport, share
+from enricher.measure.report import CalibrationReport
 from enricher.measure.running import Candidate
 from enricher.measure.standing import confirmation, holds
 from enricher.panel import Panel, pair_engine, pair_judge
 from enricher.privacy import guard, rules_without_store
 from enricher.progress import Reporter
+from enricher.rates import share
 from enricher.settings import EngineName, Job, JudgeChoice, Regress, Settings
 from enricher.store import Store
 from enricher.store.calibrations import CalibrationBook

@@ -1,4 +1,4 @@
-"""Text of strangers on its way to people: what could hide or turn other text round is made visible."""
+"""Text on its way to people: what could hide or turn other text round is made visible, and counts have their word."""
 
 import re
 
@@ -13,6 +13,16 @@ _UNSEEN = re.compile(
 def visible(text: str) -> str:
     """Return a text in which every invisible character is named, such as ⟦U+202E⟧; nothing else is changed."""
     return _UNSEEN.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return the word for so many: "trace" for one, "traces" (or what is given) for any other count."""
+    return one if count == 1 else many or f"{one}s"
+
+
+def number_of(count: int, one: str, many: str = "") -> str:
+    """Say how many: "1 trace", "2,000 traces"."""
+    return f"{count:,} {plural(count, one, many)}"
 
 
 def masked(text: str) -> str:

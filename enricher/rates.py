@@ -1,6 +1,7 @@
-"""Shares with their intervals, and how far two distributions lie apart: the statistics that several rooms need."""
+"""Shares with intervals, sums, and how far two distributions lie apart: the statistics that several rooms need."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from math import log, sqrt
 from typing import Self
 
@@ -44,6 +45,21 @@ class Rate(Noun):
         low = 0.0 if count == 0 else max(0.0, (centre - spread) / scale)
         high = 1.0 if count == of else min(1.0, (centre + spread) / scale)
         return cls(count=count, of=of, rate=share, low=low, high=high)
+
+
+def share(rate: Rate) -> str:
+    """Show a share with its interval."""
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return "0 of 0"
+    return f"{rate.count} of {rate.of}, {rate.rate:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
+
+
+def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add counts up by name."""
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 def stability_index(now: Sequence[float], before: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ from enricher.logs import describe
 from enricher.pipeline import examine
 from enricher.seams import Judge, SecondCheck
 from enricher.steps.redaction import NOTHING, RedactionRules, redact_item, redact_verdict
-from enricher.steps.rendering import details
+from enricher.steps.rendering import details, made_by
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
 from enricher.trace import Document, Item, SpanId, TraceId
@@ -172,15 +172,7 @@ def row(verdict: Verdict) -> dict[str, Any]:
         found |= details(result) | {"summary": result.summary}
     else:
         found |= {"segments": [], "summary": verdict.failure or ""}
-    provenance = verdict.provenance
-    return found | {
-        "flags": list(verdict.flags),
-        "judge": provenance.judge,
-        "engine": provenance.engine,
-        "prompt": provenance.prompt,
-        "model": provenance.model_snapshot or provenance.model,
-        "usage": verdict.usage.model_dump(),
-    }
+    return found | made_by(verdict)
 
 
 def segment_row(segment: Segment) -> dict[str, Any]:

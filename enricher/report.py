@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from enricher.printing import masked, visible
+from enricher.printing import masked, number_of, plural, visible
 from enricher.verdict import HalvesResult, Noun, Part, QuoteCheck, Segment, Standing, Verdict
 
 STYLES: Mapping[str, str] = {
@@ -214,17 +214,18 @@ def _headline(report: RunReport) -> Text:
     total = sum(report.labels.values())
     text = Text(f"{report.job}: ", style="bold")
     if report.state == "dry_run":
-        return text.append(f"dry run, nothing is written; {report.chosen} traces would be judged")
+        return text.append(f"dry run, nothing is written; {number_of(report.chosen, 'trace')} would be judged")
     if not total:
         return text.append("no verdicts")
     style = "bold red" if flagged else "bold green"
-    return text.append(f"{flagged} of {total} answers leave their context", style=style)
+    said = f"{flagged} of {number_of(total, 'answer')} {plural(flagged, 'leaves its', 'leave their')} context"
+    return text.append(said, style=style)
 
 
 def numbers(report: RunReport) -> Iterable[tuple[str, str]]:
     """Yield the figures of a run, each with its name."""
     for rule in report.rules:
-        yield f"rule {rule.rule}", f"{rule.taken} of {rule.found} matching traces"
+        yield f"rule {rule.rule}", f"{rule.taken} of {rule.found} matching {plural(rule.found, 'trace')}"
     yield "pulled", f"{report.pulled}" + (f", {report.deferred} still running" if report.deferred else "")
     if report.already_judged:
         yield "already judged", str(report.already_judged)
@@ -249,11 +250,11 @@ def numbers(report: RunReport) -> Iterable[tuple[str, str]]:
         yield "left for later", str(report.left)
     if report.calls and report.state == "dry_run":
         tokens = f"about {report.prompt_tokens} tokens in, at most {report.completion_tokens} out"
-        yield "estimate", f"{report.calls} calls, {tokens}, cost at most {report.cost:.4f}"
+        yield "estimate", f"{number_of(report.calls, 'call')}, {tokens}, cost at most {report.cost:.4f}"
     elif report.prompt_tokens or report.cost:
         cached = f" ({report.cached_tokens} cached)" if report.cached_tokens else ""
         tokens = f"{report.prompt_tokens} in{cached}, {report.completion_tokens} out"
-        yield "tokens", f"{tokens} in {report.calls} calls, cost {report.cost:.4f}"
+        yield "tokens", f"{tokens} in {number_of(report.calls, 'call')}, cost {report.cost:.4f}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from enricher.printing import number_of
 from enricher.report import diff_view
 from enricher.store import EvaluationRecord, Story
 from enricher.verdict import DeliveryState
@@ -61,13 +62,14 @@ def _evaluation(record: EvaluationRecord, story: Story) -> Iterator[RenderableTy
     yield Text(f"\n{provenance.judge} by {provenance.version}: {verdict.status}", style="bold")
     if record.item is not None:
         found = ", ".join(document.id for document in record.item.documents)
-        yield Text(f"  read {len(record.item.documents)} documents: {found}", style="dim")
+        yield Text(f"  read {number_of(len(record.item.documents), 'document')}: {found}", style="dim")
         yield diff_view(verdict, record.item.question, record.item.answer)
     usage = verdict.usage
-    replies = len(story.raw_replies.get(record.id, ()))
+    calls = number_of(usage.calls, "call")
+    replies = number_of(len(story.raw_replies.get(record.id, ())), "raw reply", "raw replies")
     yield Text(
-        f"  {usage.calls} calls, {usage.prompt_tokens} + {usage.completion_tokens} tokens, cost {usage.cost:.4f}, "
-        f"{usage.latency_s:.2f} s; {replies} raw replies kept; settled {record.settled_at:%Y-%m-%d %H:%M:%S} UTC",
+        f"  {calls}, {usage.prompt_tokens} + {usage.completion_tokens} tokens, cost {usage.cost:.4f}, "
+        f"{usage.latency_s:.2f} s; {replies} kept; settled {record.settled_at:%Y-%m-%d %H:%M:%S} UTC",
         style="dim",
     )
     if verdict.flags:

@@ -10,6 +10,7 @@ import typer
 
 from enricher.commands.console import DONE, AsJson, ConfigFile, end_with, print_json
 from enricher.errors import SetupError
+from enricher.printing import number_of
 
 group = typer.Typer(help="Export labels of people and other data as JSON lines.", no_args_is_help=True)
 
@@ -117,7 +118,7 @@ def dataset(
         found = await export_dataset(load(config), chosen, to=to, name=name, connection=connection)
         if to == "jsonl":
             write_lines(list(found.lines), output)
-        told = f"{found.examples} examples, {found.labelled} of them with a label of people"
+        told = f"{number_of(found.examples, 'example')}, {found.labelled} of them with a label of people"
         kept = (
             f": {found.added} added, {found.changed} changed, {found.unchanged} as they were" if to != "jsonl" else ""
         )

@@ -8,6 +8,7 @@ import typer
 
 from enricher.commands.console import DONE, INCOMPLETE, AsJson, ConfigFile, end_with, print_json
 from enricher.errors import SetupError
+from enricher.printing import number_of
 
 group = typer.Typer(help="Work through the review queue.", no_args_is_help=True)
 
@@ -126,7 +127,8 @@ def decide(
         else:
             print(f"{decision.outcome} by {decision.person}: {decision.label or 'no label'}")
             if left:
-                print(f"the platform is out: {left} annotations are sent with the next run")
+                waiting = number_of(left, "annotation is", "annotations are")
+                print(f"the platform is out: {waiting} sent with the next run")
         return INCOMPLETE if left else DONE
 
     end_with(work())

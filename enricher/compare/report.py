@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from enricher.compare.tally import Comparison, LeftoverRow, Outcome, PairRow
-from enricher.rates import Rate
+from enricher.printing import number_of
+from enricher.rates import share
 
 _STYLES = {"win": "green", "tie": "", "loss": "red"}
 _SHOWN = 20  # pairs and leftovers in the text; the JSON and the page have all
@@ -55,8 +56,8 @@ def as_html(comparison: Comparison) -> str:
 def headline(comparison: Comparison) -> str:
     """Say in one sentence how the challenger fared."""
     overall = comparison.overall
-    counted = (("win", "s", overall.wins), ("tie", "s", overall.ties), ("loss", "es", overall.losses))
-    fared = ", ".join(f"{rate.count} {word}{many if rate.count != 1 else ''}" for word, many, rate in counted)
+    counted = (("win", "wins", overall.wins), ("tie", "ties", overall.ties), ("loss", "losses", overall.losses))
+    fared = ", ".join(number_of(rate.count, one, many) for one, many, rate in counted)
     return f"{comparison.challenger} against {comparison.champion}: {fared}"
 
 
@@ -67,12 +68,12 @@ def numbers(comparison: Comparison) -> Iterator[tuple[str, str]]:
         "pairs",
         f"{one.pairs} matched, {one.judged} judged ({one.recalled} known from before), {one.accepted} accepted",
     )
-    yield "challenger wins", _share(one.overall.wins)
-    yield "ties", _share(one.overall.ties)
-    yield "challenger loses", _share(one.overall.losses)
+    yield "challenger wins", share(one.overall.wins)
+    yield "ties", share(one.overall.ties)
+    yield "challenger loses", share(one.overall.losses)
     for name, outcome in one.dimensions.items():
         yield name.replace("_", " "), _line(outcome)
-    yield "position bias", _share(one.position_bias) + " judged in both orders"
+    yield "position bias", share(one.position_bias) + " judged in both orders"
     for name, side in one.sides.items():
         counted = ", ".join(
             f"{count} {severity.lower()} ({side.per_answer.get(severity, 0.0):.2f} an answer)"
@@ -94,18 +95,12 @@ def numbers(comparison: Comparison) -> Iterator[tuple[str, str]]:
     yield "not compared", f"{unmatched} unmatched, {one.differing} with other documents, {one.unusable} unusable"
     yield (
         "cost",
-        f"{one.usage.cost:.4f}, {one.usage.calls} calls, {one.usage.prompt_tokens} tokens in, "
-        + (f"{one.usage.completion_tokens} out"),
+        f"{one.usage.cost:.4f}, {number_of(one.usage.calls, 'call')}, {one.usage.prompt_tokens} tokens in, "
+        f"{one.usage.completion_tokens} out",
     )
     yield "judge", one.judge
     if one.written or one.write_problems:
         yield "written back", str(one.written)
-
-
-def _share(rate: Rate) -> str:
-    if rate.rate is None or rate.low is None or rate.high is None:
-        return "0 of 0"
-    return f"{rate.count} of {rate.of}, {rate.rate:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
 
 
 def _line(outcome: Outcome) -> str:

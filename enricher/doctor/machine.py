@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from enricher.doctor.check import Check
+from enricher.printing import number_of
 from enricher.settings import FilesConnection, Settings
 from enricher.store import ScheduleOutcome, ScheduleRecord, Store
 from enricher.store.schema import SCHEMA_VERSION
@@ -19,11 +20,16 @@ async def check_store(store: Store, shown: str) -> Check:
     """Say what the store holds; it was opened, and so brought to the present schema."""
     newest = next(iter(await store.runs(limit=1)), None)
     queues = await store.queues()
+    waiting = {
+        "trace": sum(queues.traces.values()),
+        "write-back": sum(queues.write_backs.values()),
+        "review": queues.reviews,
+        "hint": queues.hints,
+    }
     facts = {
         "schema": f"{SCHEMA_VERSION}, up to date",
         "last run": f"{newest.id} of job {newest.job}, {newest.state}" if newest else "none yet",
-        "waiting": f"{sum(queues.traces.values())} traces, {sum(queues.write_backs.values())} write-backs, "
-        f"{queues.reviews} reviews, {queues.hints} hints",
+        "waiting": ", ".join(number_of(count, noun) for noun, count in waiting.items()),
     }
     return Check(name=f"store {shown}", ok=True, facts=facts)
 

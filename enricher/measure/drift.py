@@ -10,7 +10,7 @@ from pydantic import Field
 
 from enricher.alerts import comparable
 from enricher.measure.calibration import Period
-from enricher.rates import Rate, largest_gap, stability_by_chance, stability_index
+from enricher.rates import Rate, largest_gap, stability_by_chance, stability_index, summed
 from enricher.store.figures import JudgeNight, Night
 from enricher.store.gauges import FinishedRun
 from enricher.verdict import Noun, Status
@@ -138,7 +138,7 @@ def _judge(name: str, now: Sequence[Night], then: Sequence[Night], min_items: in
     here = [night.judges[name] for night in now if name in night.judges]
     there = [night.judges[name] for night in then if name in night.judges]
     scores = _shift(_buckets(here), _buckets(there), min_items, stability)
-    labels = _shift(_added(one.labels for one in here), _added(one.labels for one in there), min_items, stability)
+    labels = _shift(summed(one.labels for one in here), summed(one.labels for one in there), min_items, stability)
     if scores is not None:
         gap = largest_gap(list(scores.now.values()), list(scores.before.values()))
         scores = scores.model_copy(update={"gap": gap})
@@ -209,14 +209,6 @@ def _disputed(night: JudgeNight) -> tuple[int, int]:
 def _buckets(nights: Iterable[JudgeNight]) -> dict[str, int]:
     counts = [sum(column) for column in zip(*(night.buckets for night in nights), strict=True)]
     return {f"{(place + 1) / len(counts):.1f}": count for place, count in enumerate(counts)}
-
-
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in counts:
-        for name, count in each.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 def _mean(nights: Sequence[JudgeNight]) -> float | None:

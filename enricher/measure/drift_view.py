@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from enricher.measure.drift import DriftReport, JobDrift, JudgeDrift, Move, Shift
-from enricher.measure.report import share
+from enricher.rates import share
 
 
 def as_text(report: DriftReport) -> RenderableType:

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from enricher.errors import SetupError
 from enricher.measure.regression import Change, ItemRow, JudgeRegression
-from enricher.measure.report import share
+from enricher.printing import number_of
+from enricher.rates import share
 from enricher.verdict import Noun, Usage
 
 _SHOWN = 50  # items in the text and the summary; JSON and JUnit have all
@@ -73,7 +74,7 @@ def as_text(found: Regression) -> RenderableType:
         if len(judge.changed) > _SHOWN:
             parts.append(Text(f"  … and {len(judge.changed) - _SHOWN} more: --json lists them", style="dim"))
     if found.usage.calls:
-        parts.append(Text(f"{found.usage.calls} calls, cost {found.usage.cost:.4f}", style="dim"))
+        parts.append(Text(f"{number_of(found.usage.calls, 'call')}, cost {found.usage.cost:.4f}", style="dim"))
     return Group(*parts)
 
 

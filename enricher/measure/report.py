@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from enricher.measure.calibration import INTERVALS, SettingFigures
-from enricher.rates import Rate
+from enricher.printing import number_of
+from enricher.rates import share
 from enricher.verdict import Noun
 
 
@@ -47,7 +48,8 @@ def as_text(report: CalibrationReport) -> RenderableType:
         if figures.confusion:
             parts.append(_confusion(figures))
     if report.unmatched:
-        parts.append(Text(f"{report.unmatched} labels are on items that no judge has a verdict on", style="yellow"))
+        labels = number_of(report.unmatched, "label is", "labels are")
+        parts.append(Text(f"{labels} on items that no judge has a verdict on", style="yellow"))
     parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
     parts.append(Text(f"intervals: {report.intervals}", style="dim"))
     return Group(*parts)
@@ -56,19 +58,13 @@ def as_text(report: CalibrationReport) -> RenderableType:
 def headline(figures: SettingFigures) -> str:
     """Say in one line how a judge does."""
     if figures.missing:
-        return f"{figures.name}: {_labels(figures.agreement.of)}, {figures.missing} more are needed before they count"
+        missing = number_of(figures.missing, "more is", "more are")
+        return f"{figures.name}: {_labels(figures.agreement.of)}, {missing} needed before they count"
     return f"{figures.name}: agrees with people on {share(figures.agreement)}"
 
 
-def share(rate: Rate) -> str:
-    """Show a share with its interval."""
-    if rate.rate is None or rate.low is None or rate.high is None:
-        return "0 of 0"
-    return f"{rate.count} of {rate.of}, {rate.rate:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
-
-
 def _labels(count: int) -> str:
-    return f"{count} label{'s' * (count != 1)}"
+    return number_of(count, "label")
 
 
 def _numbers(figures: SettingFigures) -> Table:
@@ -80,7 +76,8 @@ def _numbers(figures: SettingFigures) -> Table:
 
 def _rows(figures: SettingFigures) -> Iterator[tuple[str, str]]:
     sources = ", ".join(f"{count} {source}" for source, count in sorted(figures.sources.items()))
-    yield "labels", f"{figures.labels} ({sources}) on {figures.items} items of {figures.traces} traces"
+    where = f"{number_of(figures.items, 'item')} of {number_of(figures.traces, 'trace')}"
+    yield "labels", f"{figures.labels} ({sources}) on {where}"
     yield "agreement", share(figures.agreement)
     yield "kappa", _value(figures.kappa, figures.kappa_low, figures.kappa_high)
     if figures.flawed is not None and figures.flawed_agreement is not None:

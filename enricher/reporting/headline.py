@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from enricher.printing import number_of, plural
 from enricher.report import RunReport, Tally
 from enricher.reporting.changes import flagged
 from enricher.reporting.nouns import Changes, Headline
@@ -45,8 +46,10 @@ def _sentence(judge: JudgeNight, contradicted: int) -> str:
         return "No answer was judged"
     if not rate.count:
         return f"All {rate.of} answers keep to their context" if rate.of > 1 else "The one answer keeps to its context"
-    sentence = f"{rate.count} of {rate.of} answers leave their context"
-    return f"{sentence}; documents contradict {contradicted} of them" if contradicted else sentence
+    who = f"{rate.count} of {rate.of} answers" if rate.of > 1 else "The one answer"
+    sentence = f"{who} {plural(rate.count, 'leaves its', 'leave their')} context"
+    whom = f"{contradicted} of them" if rate.count > 1 else "it"
+    return f"{sentence}; documents contradict {whom}" if contradicted else sentence
 
 
 def _details(run: RunReport, night: Night) -> Iterator[str]:
@@ -58,13 +61,16 @@ def _details(run: RunReport, night: Night) -> Iterator[str]:
     retrieval, generation = (night.halves.get(half, 0) + both for half in ("retrieval", "generation"))
     if retrieval or generation:
         also = f", both for {both} of them" if both else ""
-        yield f"Retrieval failed for {retrieval} and generation for {generation} answers{also}."
+        yield f"Retrieval failed for {retrieval} and generation for {number_of(generation, 'answer')}{also}."
     failed, rejected = sum(night.failed.values()), sum(night.rejected.values())
-    lost = ((failed, "judgements failed"), (rejected, "traces or answers could not be judged"))
     if failed or rejected:
-        yield f"{' and '.join(f'{count} {what}' for count, what in lost if count)}; they are in no share."
+        lost = [f"{number_of(failed, 'judgement')} failed"] if failed else []
+        if rejected:
+            lost.append(f"{number_of(rejected, 'trace or answer', 'traces or answers')} could not be judged")
+        yield f"{' and '.join(lost)}; {plural(failed + rejected, 'it is', 'they are')} in no share."
     if night.reports.unreported_critical:
-        yield f"{night.reports.unreported_critical} answers that documents contradict were reported by nobody."
+        missed = number_of(night.reports.unreported_critical, "answer")
+        yield f"Nobody reported {missed} that documents contradict."
 
 
 def _moved(changes: Changes) -> Iterator[str]:
@@ -72,4 +78,4 @@ def _moved(changes: Changes) -> Iterator[str]:
     for figure in sorted(notable, key=lambda figure: not figure.is_worse)[:_MOVED]:
         yield f"{figure.sentence[:1].upper()}{figure.sentence[1:]}."
     if len(notable) > _MOVED:
-        yield f"{len(notable) - _MOVED} more figures moved beyond what they did before."
+        yield f"{number_of(len(notable) - _MOVED, 'more figure')} moved beyond what was seen before."

@@ -13,7 +13,7 @@ import css_inline
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from enricher.printing import visible
+from enricher.printing import plural, visible
 from enricher.report import AgreementRate, numbers
 from enricher.reporting.changes import shown
 from enricher.reporting.nouns import FullReport, PastRun
@@ -54,7 +54,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"figure": shown, "cut": _cut, "standing": lambda word: _WORDS.get(word, word)}
+    made.filters |= {"plural": plural, "figure": shown, "cut": _cut, "standing": lambda word: _WORDS.get(word, word)}
     return made
 
 

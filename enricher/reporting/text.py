@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from enricher.printing import visible
+from enricher.printing import number_of, plural, visible
 from enricher.report import agreement_table, disagreements_table, numbers_table, since
 from enricher.reporting.changes import shown
 from enricher.reporting.nouns import Changes, FullReport, Group, RankedFinding, Systemic, UserReports
@@ -70,7 +70,8 @@ def _changes(changes: Changes) -> Iterator[RenderableType]:
     known = [figure for figure in changes.figures if figure.before is not None]
     if not known:
         return
-    yield _title(f"against the {len(changes.runs) - 1} runs before")
+    past = len(changes.runs) - 1
+    yield _title(f"against the {past} runs before" if past > 1 else "against the run before")
     table = _table("figure", "now", "before", "lowest to highest", "")
     for figure in known:
         told = ("worse" if figure.is_worse else "better" if figure.is_worse is False else "moved") * figure.is_notable
@@ -177,8 +178,8 @@ def _users(users: UserReports) -> Iterator[RenderableType]:
     reported, others = users.among_reported, users.among_others
     if reported.of:
         rest = f", {others.count} of {others.of} others ({others.rate:.0%})" if others.of else ""
-        share = f"{reported.count} of {reported.of} reported traces have a finding ({reported.rate:.0%}){rest}"
-        yield Text(f"  {share}")
+        share = f"{reported.count} of {number_of(reported.of, 'reported trace')}"
+        yield Text(f"  {share} {plural(reported.count, 'has', 'have')} a finding ({reported.rate:.0%}){rest}")
     if users.without_finding_traces:
         yield Text(f"  reported without a finding: {visible(', '.join(users.without_finding_traces))}")
     if users.unreported_critical:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import StatisticsError, correlation
 
+from enricher.printing import number_of
 from enricher.rates import Rate
 from enricher.reporting.nouns import Relation, UserReports
 from enricher.reporting.systemic import Answer
@@ -72,7 +73,8 @@ def _scores(answer: Answer, ref: TraceRef | None) -> Iterator[tuple[str, float]]
 def _relation(name: str, pairs: Sequence[tuple[float, float]], against: str) -> Relation:
     relation = Relation(name=name, of=len(pairs), against=against)
     if len(pairs) < _FEWEST:
-        told = f"only {len(pairs)} answers have both; from {_FEWEST} on something can be told"
+        few = number_of(len(pairs), "answer has", "answers have")
+        told = f"only {few} both; from {_FEWEST} on something can be told"
         return relation.model_copy(update={"sentence": f"{name}: {told}"})
     try:
         found = correlation(*(_ranks([pair[side] for pair in pairs]) for side in (0, 1)))

@@ -6,6 +6,7 @@ from typing import Literal, Self, cast
 
 from pydantic import Field
 
+from enricher.printing import number_of
 from enricher.results.evidence import Certainty, Citation, Judged, Noun, Part, Quote, Standing, shortened
 
 
@@ -215,7 +216,7 @@ def claims_summary(claims: Sequence[Claim]) -> str:
     made = counted(claims)
     if not made:
         return "The answer makes no claim that could be checked."
-    total = f"{len(made)} claim" if len(made) == 1 else f"{len(made)} claims"
+    total = number_of(len(made), "claim")
     for verdict in _ORDER:
         found = [claim for claim in made if claim.verdict is verdict]
         if found:

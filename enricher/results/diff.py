@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, Self, cast
 
+from enricher.printing import number_of
 from enricher.results.evidence import Citation, Judged, Part, QuoteCheck, Standing, shortened
 
 
@@ -152,4 +153,4 @@ def _left_out(segments: Sequence[Segment]) -> str:
 
 
 def _counted(segments: Sequence[Segment]) -> str:
-    return f"{len(segments)} segment" if len(segments) == 1 else f"{len(segments)} segments"
+    return number_of(len(segments), "segment")

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from enricher.printing import number_of
+from enricher.rates import summed
 from enricher.serve.charts import Chart, Series
 from enricher.serve.showing import words
-from enricher.serve.trends import Link, group_name, of_judge, summed
+from enricher.serve.trends import Link, group_name, of_judge
 from enricher.store.facts import ISSUES
 from enricher.store.nights import JudgeNight, Night
 
@@ -66,7 +68,7 @@ def score_lines(found: Sequence[Night], split: Sequence[Night], judge: str, runs
             )
             for number, name in enumerate(kept, 1)
         ),
-        says=_since(means) + (f" The {left} smallest groups are in the table below only." if left else ""),
+        says=_since(means) + (f" The table below has {number_of(left, 'more group')}." if left else ""),
     )
 
 
@@ -104,7 +106,8 @@ def _faithfulness(
     series.append(Series(name="no claims", values=without, tone="mute", links=links))
     series = [one for one in series if any(one.values)]
     scored, high = sum(one.scored for one in mine), sum(one.buckets[9] for one in mine)
-    says = f"{high:,} of {scored:,} scored answers are above 0.9 ({high / scored:.0%})." if scored else ""
+    answers = number_of(scored, "scored answer is", "scored answers are")
+    says = f"{high:,} of {answers} above 0.9 ({high / scored:.0%})." if scored else ""
     return Chart(
         id="faithfulness", title=f"Answers by score of {judge}", series=tuple(series), says=says, **shared
     )  # fmt: skip
@@ -175,9 +178,10 @@ def _agreement(found: Sequence[Night], shared: Mapping[str, Any]) -> Chart:
     decided, confirmed = sum(night.decided for night in found), sum(night.confirmed for night in found)
     told = []
     if checked:
-        told.append(f"The second check shares {agreed:,} of {checked:,} findings ({agreed / checked:.0%}).")
+        findings = number_of(checked, "finding")
+        told.append(f"The second check shares {agreed:,} of {findings} ({agreed / checked:.0%}).")
     if decided:
-        told.append(f"People confirmed {confirmed:,} of {decided:,} verdicts ({confirmed / decided:.0%}).")
+        told.append(f"People confirmed {confirmed:,} of {number_of(decided, 'verdict')} ({confirmed / decided:.0%}).")
     lines = (
         ("second check", "1", tuple(_share(night.agreed, night.checked) for night in found)),
         ("people", "2", tuple(_share(night.confirmed, night.decided) for night in found)),
@@ -197,7 +201,7 @@ def _agreement(found: Sequence[Night], shared: Mapping[str, Any]) -> Chart:
 
 def _cost(found: Sequence[Night], shared: Mapping[str, Any]) -> Chart:
     total, calls = sum(night.cost for night in found), sum(night.calls for night in found)
-    says = f"{total:,.4f} for {calls:,} calls of models in these nights." if calls else ""
+    says = f"{total:,.4f} for {number_of(calls, 'call')} of models in these nights." if calls else ""
     series = Series(name="cost", values=tuple(night.cost for night in found), tone="1")
     return Chart(id="cost", title="Cost", unit="money", series=(series,), says=says, **shared)
 

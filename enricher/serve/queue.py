@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from enricher.printing import number_of
 from enricher.review.queue import OUTCOMES
 from enricher.serve.access import Visitor
 from enricher.serve.deciding import decide, give_back, question_of, state_of, take, take_next
@@ -195,7 +196,7 @@ async def _decide_all(site: Site, visitor: Visitor, ids: Iterable[str], outcome:
 
 
 def _told(what: str, done: int, lost: int, why: str = "") -> str:
-    said = f"{done} {'item' if done == 1 else 'items'} {what}"
+    said = f"{number_of(done, 'item')} {what}"
     return f"{said}, {lost} {why}." if lost else f"{said}."
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from enricher.printing import plural
 from enricher.printing import visible as visible  # pages print by it
 
 _HERE = Path(__file__).resolve().parent
@@ -32,7 +33,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"moment": moment, "words": words, "percent": percent, "count": thousands}
-    made.filters |= {"sign": sign, "glyph": glyph, "cut": cut}
+    made.filters |= {"plural": plural, "sign": sign, "glyph": glyph, "cut": cut}
     made.globals["static"] = static
     return made
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from enricher.rates import summed
 from enricher.report import SOUND
 from enricher.store.nights import JudgeNight, Night
 
@@ -191,11 +192,3 @@ def _group(name: str, its: Sequence[Night], judge: str) -> Group:
         agreed=sum(one.agreed for one in mine),
         cost=sum(night.cost for night in its),
     )
-
-
-def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add counts up by name."""
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from enricher.printing import number_of
 from enricher.trace import Document, Item, TraceRef
 from enricher.verdict import (
     Annotation,
@@ -164,6 +165,19 @@ def _metadata(verdict: Verdict, result: Result, ref: TraceRef, report_url: str |
     return metadata
 
 
+def made_by(verdict: Verdict) -> dict[str, Any]:
+    """Return the end of a row for machines: its flags, and what produced it."""
+    provenance = verdict.provenance
+    return {
+        "flags": list(verdict.flags),
+        "judge": provenance.judge,
+        "engine": provenance.engine,
+        "prompt": provenance.prompt,
+        "model": provenance.model_snapshot or provenance.model,
+        "usage": verdict.usage.model_dump(),
+    }
+
+
 def details(result: Result) -> dict[str, Any]:
     """Return the result as people read it on the platform: every statement with its status and passages."""
     found = result.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=_OWN_WAY)
@@ -232,5 +246,5 @@ def _document_uses(result: DiffResult, documents: Sequence[Document]) -> Iterato
         elif any(segment.standing is Standing.CONTRADICTED for segment in segments):
             yield document, "contradicts", "The answer contradicts this document."
         else:
-            parts = "1 part" if len(segments) == 1 else f"{len(segments)} parts"
+            parts = number_of(len(segments), "part")
             yield document, "evidence", f"{parts} of the answer can be compared with this document."

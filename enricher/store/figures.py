@@ -1,10 +1,11 @@
 """Nouns of nights over time: what is asked for, and the figures that answer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from enricher.errors import SetupError
+from enricher.rates import summed
 from enricher.store.facts import BUCKETS
 from enricher.verdict import Status
 
@@ -114,7 +115,7 @@ class Night:
     @property
     def failed(self) -> dict[str, int]:
         """Count the failures of all judges by name."""
-        return _added(judge.failed for judge in self.judges.values())
+        return summed(judge.failed for judge in self.judges.values())
 
     @property
     def halves(self) -> Mapping[str, int]:
@@ -175,11 +176,3 @@ def grouping(name: str) -> str:
     if name in GROUPINGS or (name.startswith(METADATA) and '"' not in name and len(name) > len(METADATA)):
         return name
     raise SetupError(f"nights can't be grouped by '{name}'; use {', '.join(GROUPINGS)} or metadata.KEY")
-
-
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in counts:
-        for name, count in each.items():
-            total[name] = total.get(name, 0) + count
-    return total

@@ -27,7 +27,7 @@ async def test_findings_become_examples_of_phoenix_linked_to_their_spans_and_a_r
     first = await user.enricher(*export)
     assert first.code == 0, first.err
     assert first.out == (
-        f"{name} on phoenix: 1 examples, 0 of them with a label of people: 1 added, 0 changed, 0 as they were\n"
+        f"{name} on phoenix: 1 example, 0 of them with a label of people: 1 added, 0 changed, 0 as they were\n"
     )
     (made,) = await _examples(phoenix, name)
     assert made["input"]["answer"] == FALSE

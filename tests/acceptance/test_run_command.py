@@ -65,7 +65,7 @@ async def test_the_whole_way_from_a_run_to_its_report_and_the_story_of_a_trace(u
     assert (await user.enricher("report", report["run_id"], "--config", "enricher.yaml", "--json")).json == full
     text = await user.enricher("report", "--config", "enricher.yaml")
     assert text.code == 0
-    assert "1 of 2 answers leave their context" in text.out
+    assert "1 of 2 answers leaves its context" in text.out
     assert "\x1b" not in text.out
     page = await user.enricher("report", "--config", "enricher.yaml", "--format", "html", "--out", "report.html")
     assert page.out == ""

@@ -42,7 +42,7 @@ async def test_the_whole_report_is_sent_signed_with_the_page(store, clock):
     assert hmac.compare_digest(signature, expected)
     body = asked.json()
     assert (body["event"], body["job"], body["run_id"]) == ("report", "nightly", report.run_id)
-    assert body["headline"]["sentence"] == "1 of 1 answers leave their context; documents contradict 1 of them"
+    assert body["headline"]["sentence"] == "The one answer leaves its context; documents contradict it"
     assert body["report"]["ranked"][0]["statements"][0]["text"] == WRONG.answer
     assert body["html"].startswith("<!DOCTYPE html>")
     assert "<b>" not in body["html"]
@@ -56,7 +56,7 @@ async def test_the_slack_form_is_one_text_in_which_traces_mean_nothing(store, cl
         (asked,) = receiver.asked
     text = asked.json()["text"]
     assert set(asked.json()) == {"text"}
-    assert "1 of 1 answers leave their context" in text
+    assert "The one answer leaves its context" in text
     assert "“Within &lt;90&gt; days.⟦U+202E⟧”" in text
     assert "<http://phoenix.test:6006/redirects/spans/t1-root|t1>" in text
 

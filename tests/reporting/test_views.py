@@ -116,18 +116,18 @@ async def test_the_page_stands_alone_and_says_everything_without_pictures_or_scr
     assert len(re.findall("<style", page)) == 1
     assert "prefers-color-scheme: dark" in page
     text = " ".join(" ".join(found.text).split())
-    for said in ("1 of 2 answers leave their context", "What changed", "Refunds are paid within 30 days.", "policy",
+    for said in ("1 of 2 answers leaves its context", "What changed", "Refunds are paid within 30 days.", "policy",
                  "Copy values.", "wrong period", "empty_retrieval", "it found nothing", "generation failed",
-                 "1 of 1 reported traces have a finding"):  # fmt: skip
+                 "1 of 1 reported trace has a finding"):  # fmt: skip
         assert said in text, said
 
 
 async def test_the_text_says_what_the_page_says(store, clock):
     wrong = Case(trace="t1", status="CONTRADICTED", axes=(2, 0, 2), fix_note="Copy values.", reports=(DOWN,))
     text = printed(await report_of(store, clock, wrong, Case(trace="t2"), rejected=1))
-    for said in ("1 of 2 answers leave their context", "contradicted “Refunds are paid within 90 days.”",
+    for said in ("1 of 2 answers leaves its context", "contradicted “Refunds are paid within 90 days.”",
                  "policy: “Refunds are paid within 30 days.”", "next: Copy values.", "empty_retrieval",
-                 "1 of 1 reported traces have a finding (100%), 0 of 1 others (0%)"):  # fmt: skip
+                 "1 of 1 reported trace has a finding (100%), 0 of 1 others (0%)"):  # fmt: skip
         assert said in text, said
 
 

@@ -114,7 +114,8 @@ class Store:
         """
         engine = await asyncio.to_thread(_open_engine, url, patience_s)
         grouping: Mapping[str, Any] = {"window_s": window_s, "largest_group": _PAGE, "patience_s": patience_s}
-        lookups = Grouped(engine, name="store-lookup", **grouping)
+        # A call to a model waits for what is looked up: so never long.
+        lookups = Grouped(engine, name="store-lookup", longest_pause_s=0.02, **grouping)
         return cls(engine, Writer(engine, **grouping), lookups, patience_s=patience_s, clock=clock)
 
     async def __aenter__(self) -> Self:

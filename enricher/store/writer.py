@@ -18,8 +18,8 @@ V = TypeVar("V")
 # for so many times as long as that took, and the next group is larger. It rests no longer than others keep coming:
 # once a quarter of the time has passed without one, those who wait are all there are.
 _REST = 8.0
-_LONGEST_PAUSE_S = 0.2
 _LOOKS = 4
+_LONGEST_PAUSE_S = 0.1  # of the writer
 # Work on many values of a kind: all in one call, one result each.
 Batch = Callable[[Connection, Sequence[V]], Sequence[T]]
 
@@ -38,9 +38,19 @@ class Grouped:
     repeated one by one), so whatever is given here must be safe to repeat.
     """
 
-    def __init__(self, engine: Engine, *, name: str, window_s: float, largest_group: int, patience_s: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        name: str,
+        window_s: float,
+        longest_pause_s: float,
+        largest_group: int,
+        patience_s: float,
+    ) -> None:
         self._engine = engine
         self._window_s = window_s  # how long the first of a group waits for company
+        self._longest_pause_s = longest_pause_s
         self._largest_group = largest_group
         self._patience_s = patience_s  # how long a busy or absent store is waited for
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -73,7 +83,7 @@ class Grouped:
             group, self._queue = self._queue[: self._largest_group], self._queue[self._largest_group :]
             began = loop.time()
             outcomes = await loop.run_in_executor(self._thread, self._commit, group)
-            self._pause_s = min(_LONGEST_PAUSE_S, _REST * (loop.time() - began)) if len(group) > 1 else 0.0
+            self._pause_s = min(self._longest_pause_s, _REST * (loop.time() - began)) if len(group) > 1 else 0.0
             for entry, outcome in zip(group, outcomes, strict=True):
                 if entry.done.cancelled():
                     continue  # its caller has gone; what it wanted is written all the same
@@ -118,6 +128,7 @@ class Writer(Grouped):
             engine.execution_options(**{WRITES: True}),
             name="store-writer",
             window_s=window_s,
+            longest_pause_s=_LONGEST_PAUSE_S,
             largest_group=largest_group,
             patience_s=patience_s,
         )

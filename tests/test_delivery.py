@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from enricher.delivery import Patience, deliver
 from enricher.errors import BadReply, SetupError, TryAgain, Unavailable, Unwritable
@@ -320,6 +322,35 @@ async def test_stopping_gives_claims_back(store):
     with pytest.raises(asyncio.CancelledError):
         await delivering
     assert len(await store.claim_due("phoenix")) == 3
+
+
+async def test_a_full_batch_shares_its_commit_with_the_claim_of_the_next(store):
+    await settled(store, 4)
+    commits: list[Any] = []
+    event.listen(store.engine, "commit", commits.append)
+    delivered = await deliver(store, {"phoenix": Platform(queues=False)}, patience=replace(QUICK, batch_size=2))
+    assert delivered.confirmed == 4
+    assert len(commits) == 3  # the first claim; its outcome with the second one; the outcome of that, and no more
+
+
+async def test_stopping_between_two_batches_gives_the_next_claims_back(store, monkeypatch):
+    await settled(store, 4)
+    claimed = asyncio.Event()
+    record = store.record
+
+    async def hang(outcomes):
+        await record(outcomes)
+        claimed.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(store, "record", hang)
+    platform = Platform(queues=False)
+    delivering = asyncio.create_task(deliver(store, {"phoenix": platform}, patience=replace(QUICK, batch_size=2)))
+    await claimed.wait()
+    delivering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await delivering
+    assert len(await store.claim_due("phoenix")) == 2
 
 
 async def test_a_connector_that_forgets_an_answer_is_asked_again(store):

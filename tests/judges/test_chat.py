@@ -305,6 +305,18 @@ async def test_no_more_calls_than_allowed_are_in_flight(server, connect):
     assert server.most_in_flight == 3
 
 
+async def test_whoever_waits_for_a_place_sends_before_an_answer_is_worked_out(server, connect):
+    chat, _ = connect(server, concurrency=2)
+    worked_out_after = []
+
+    async def asked(number):
+        await ask(chat, f"{number} of 4")
+        worked_out_after.append(chat.gate.active)
+
+    await asyncio.gather(*map(asked, range(4)))
+    assert worked_out_after[:2] == [2, 2]
+
+
 async def through(gate, *, is_overloaded=False):
     async with gate.enter() as turn:
         turn.is_overloaded = is_overloaded

@@ -54,6 +54,7 @@ class Encoder:
     """The weights of one process, loaded with the first text. Threads may share it."""
 
     def __init__(self, folder: Path = FOLDER, *, threads: int = 1) -> None:
+        _settle_packages()
         self._folder = folder
         self._threads = threads
         self._known: OrderedDict[str, Encoded] = OrderedDict()
@@ -87,8 +88,6 @@ class Encoder:
 
     @lazy
     def _session(self) -> Any:
-        # From 1.29 on the runtime reports what it runs to its maker; it reads this as it is loaded, and never again.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime  # type: ignore[import-untyped]
 
         options = onnxruntime.SessionOptions()
@@ -113,6 +112,14 @@ class Encoder:
         tokens, wholes = self._session.run(["tokens", "text"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         weights = np.array([_weight(token) for token in read.tokens[1:-1]], dtype=np.float32)
         return Encoded(tokens[0, 1:-1].astype(np.float16), weights, wholes[0].copy())
+
+
+def _settle_packages() -> None:
+    """Tell the packages of the encoder, which read it as they are loaded and never again, how to behave."""
+    # From 1.29 on the runtime reports what it runs to its maker.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    # Its matrices are small: further threads of numpy's only wait for one another, and keep all cores busy with it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @lru_cache(maxsize=1)

@@ -114,9 +114,14 @@ def test_other_languages_are_left_to_the_words():
     assert probability(german, german) > 0.9
 
 
-def test_the_runtime_of_the_encoder_reports_nothing_to_its_maker(tmp_path):
-    # What it means to send, and an id of the machine, it first keeps below the home folder.
-    program = "from enricher.grounding.meaning import Encoder; Encoder().encode(['Notice is sixty days.'])"
+def test_the_encoder_reports_nothing_to_the_maker_of_its_runtime_and_starts_no_threads(tmp_path):
+    # What the runtime means to send, and an id of the machine, it first keeps below the home folder.
+    program = """if True:
+        import os
+        from enricher.grounding.meaning import Encoder
+        Encoder().encode(["Notice is sixty days."])
+        assert len(os.listdir("/proc/self/task")) == 1, os.listdir("/proc/self/task")
+    """
     environment = {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True)
     assert list(tmp_path.iterdir()) == []

@@ -80,7 +80,8 @@ _STARTS = 5  # of each kind, of which the median is told
 _ENGINE_STARTS = {
     "python": "pass",
     "and the engine": "import enricher.judges.local",
-    "and its weights": "from enricher.grounding.meaning import shipped_encoder as e; e().encode(['One sentence.'])",
+    "and its weights": "import enricher.judges.local\nfrom enricher.grounding.meaning import shipped_encoder\n"
+    "shipped_encoder().encode(['One sentence.'])",
 }
 _WORD = re.compile(r"\w+")
 

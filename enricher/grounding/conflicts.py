@@ -153,6 +153,29 @@ def stands(claims: Sequence[str], found: Sequence[Disagreement], item: Item) -> 
     return [[s for d in found if (s := _stand(read(claim), d, topic))] for claim in claims]
 
 
+def contested(claim: Reading, places: Sequence[int], evidence: Evidence, item: Item) -> Disagreement | None:
+    """Return how another document disagrees with the sentences that bear a claim out; None when none does.
+
+    Only what is nearest to the claim is looked at: to find all that documents disagree on is the consistency judge's.
+    """
+    topic = _topic(item)
+    nearest = evidence.best(claim.keys, _NEAREST)
+    for place in places:
+        left = evidence.sources[place]
+        if not is_worth_comparing(left.reading):
+            continue
+        for other in nearest:
+            right = evidence.sources[other]
+            if right.document is left.document or right.text == left.text or other in places:
+                continue
+            clash = clash_between(left, right, topic)
+            found = _grouped([clash])[0] if clash is not None else None
+            stand = _stand(claim, found, topic) if found is not None else None
+            if stand is not None and stand.touch is Touch.ONE_SIDE:
+                return found
+    return None
+
+
 def dates_of(documents: Sequence[Document], wanted: Iterable[str | None]) -> dict[str, str]:
     """Return the date or version of documents, from their metadata or from what they say of themselves."""
     known = set(wanted)

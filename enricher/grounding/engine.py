@@ -7,6 +7,7 @@ from itertools import repeat
 
 from enricher.grounding.absence import beside_absence, decide_absence, read_absence
 from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, doubted, is_weak, towards_middle, trust_in
+from enricher.grounding.conflicts import contested
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
 from enricher.grounding.meaning import Closeness
@@ -25,6 +26,7 @@ from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segm
 VERSION = "grounding-5"  # raised whenever the same item may be judged otherwise
 
 LOW_CONFIDENCE = "low_confidence"
+SOURCE_CONFLICT = "source_conflict"
 CONTEXT_TRUNCATED = "context_truncated"
 TRUNCATED_ANSWER = "truncated_answer"
 _CUT_CONTEXT = frozenset({CONTEXT_TRUNCATED, "dropped_attributes", "truncated_attributes"})
@@ -265,6 +267,10 @@ def _segment(
         flags.append(LOW_CONFIDENCE)
         if decision.status is AlignmentStatus.UNSUPPORTED:
             explanation = f"{explanation}; the words alone don't settle it"
+    is_supported = decision.status is AlignmentStatus.FULLY_SUPPORTED
+    if is_supported and (conflict := contested(reading, _quoted_places(decision), evidence, item)):
+        flags.append(SOURCE_CONFLICT)
+        explanation = f"the documents disagree: {conflict.described(item).description}"
     if _is_cut(sentence, item):
         flags.append(TRUNCATED_ANSWER)
     if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):

@@ -1022,3 +1022,13 @@ def test_a_sentence_with_a_value_that_no_document_holds_is_never_fully_supported
     documents = ["The large northern hall of the old museum was restored by local volunteers."]
     grounding = ground(split("?", documents, documents[0].replace("by local", "in 1987 by local")))
     assert labels(grounding) == [["PARTIALLY_SUPPORTED", "ADDED"]]
+
+
+def test_what_one_document_bears_out_and_another_denies_is_supported_and_says_so():
+    tents = ["The tent weighs 3.1 kg.", "Tent data sheet: weight 2.8 kg."]
+    (segment,) = generated(ground(split("How heavy is the tent?", tents, "The tent weighs 3.1 kg.")))
+    assert segment.alignment_status is AlignmentStatus.FULLY_SUPPORTED
+    assert "source_conflict" in segment.flags
+    assert "2.8 kg" in segment.explanation
+    (alone,) = generated(ground(split("How heavy is the tent?", tents[:1] * 2, "The tent weighs 3.1 kg.")))
+    assert "source_conflict" not in alone.flags

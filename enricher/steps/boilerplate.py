@@ -26,6 +26,9 @@ _COURTESIES = re.compile(
   | (?:is\s+there|was\s+there)\s+anything\s+else\b
   | (?:sure|certainly|absolutely|of\s+course|great|okay|ok|alright|gladly|understood|got\s+it)\s*
       (?:thing|question|point)?[\s!.,:]*$
+  | (?:sure|certainly|absolutely|of\s+course)\b[\s!.,]*(?:i|we)\s*(?:can|will|would|['’]d|['’]ll)\b[^.;:]{0,60}[.!]?$
+  | that(?:['’]s|\s+is)\s+(?:it|all)[\s!.]*$
+  | enjoy(?:\s+your\s+\w+)?[\s!.]*$
   | (?:that['’]?s|that\s+is|what)\s+an?\s+(?:great|good|excellent|interesting|wonderful)\s+question\b
   | (?:great|good|excellent|interesting)\s+question\b
   | (?:sure|certainly|of\s+course|absolutely|great|okay|ok)?[\s!,.]*(?:here|below|following)
@@ -46,6 +49,26 @@ _COURTESIES = re.compile(
     re.I | re.X,
 )
 
+# What only says that something follows: "Here's the summary in 50 words:", "... can be summarized as follows:".
+_ANNOUNCEMENTS = re.compile(
+    r"""(?:
+    .*\bhere(?:['’]s|\s+(?:is|are))\b[^.:;]*:
+  | .*\b(?:can|could|may)\s+be\s+(?:summari[sz]ed|described|listed|answered)\s+
+        (?:as|below|in\s+the\s+(?:above|following))\b[^.;:]*[.:]
+  | .*\b(?:is|are)\s+as\s+follows\s*[.:]
+  | .*\byou\s+(?:can|could|may|should|need\s+to)\s+(?:try|follow|use|take)\s+(?:these|the\s+following)\b[^.;:]*:
+  | .*\bthe\s+answer\s+(?:to\s+[^:]+\s+)?is\s*:
+    )\s*$""",
+    re.I | re.X,
+)
+# A length, or the number of a source, says nothing of the subject.
+_OWN_NUMBERS = re.compile(r"\b\d{1,4}\s+words?\b|\b(?:passages?|documents?|sources?)\s+\d{1,3}\b", re.I)
+_ONLY_SOURCES = re.compile(
+    r"\W*(?:(?:see|from|source)\s*:?\s+)?(?:passages?|documents?|sources?|excerpts?)\s+\d{1,3}"
+    r"(?:(?:\s*[,&–-]\s*|\s*,?\s+and\s+)(?:passage\s+|document\s+|source\s+)?\d{1,3})*\W*$",
+    re.I,
+)
+
 # The writer says that he doesn't know or won't answer; what documents contain or lack is a statement, not an admission,
 # unless it names no subject of its own ("The documents do not say.").
 _ADMISSIONS = re.compile(
@@ -61,6 +84,7 @@ _ADMISSIONS = re.compile(
   | i(?:['’]m|\s+am)\s+(?:not\s+(?:sure|certain|aware)|uncertain|unsure|unable)
   | (?:sorry|no\s+(?:idea|answer|answer\s+found|information|relevant\s+information))[\s.!]*$
   | (?:n/?a|unknown|unclear|not\s+(?:known|specified|stated|available|mentioned|answerable|found))[\s.!]*$
+  | (?:note\s*:\s*)?unable\s+to\s+(?:answer|determine|find|provide|say|tell)\b[^.,;]{0,80}[.\s"'”]*$
   | insufficient\s+(?:information|context|data)\b
   | (?:there\s+is\s+|there['’]s\s+)?(?:not\s+enough|no|insufficient)\s+(?:information|context|data)\s+
         (?:(?:in|from|within|provided\s+in)\s+the\s+[\w\s]{0,30}?)?(?:to\s+(?:answer|say|tell|determine|respond)[^.]*)?[.!]*$
@@ -100,12 +124,12 @@ _ONLY_LINKS = re.compile(
 _GOES_ON = re.compile(
     r"[,;–—]\s*(?:but|however|though|although|aber|mais|pero)\s+(?!(?:i|we|you|please|ich|je)\b)(?:\S+\s+){2}", re.I
 )
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(r"(?<![A-Za-z])\d")  # "P60" is a name
 
 
 def is_boilerplate(sentence: str) -> bool:
     """Tell whether a sentence is a courtesy, an announcement or an admission of not knowing: nothing to check."""
-    if _ONLY_LINKS.match(sentence):
+    if _ONLY_LINKS.match(sentence) or _ONLY_SOURCES.match(sentence):
         return True
     if len(sentence) > 400 or len(sentence.split()) > _MAX_WORDS:
         return False
@@ -113,4 +137,5 @@ def is_boilerplate(sentence: str) -> bool:
         return True
     if admission := _ADMISSIONS.match(sentence):
         return not _GOES_ON.search(sentence, admission.end())
-    return bool(_COURTESIES.match(sentence)) and not _DIGIT.search(sentence)
+    is_one = _COURTESIES.match(sentence) or _ANNOUNCEMENTS.match(sentence)
+    return bool(is_one) and not _DIGIT.search(_OWN_NUMBERS.sub("", sentence))

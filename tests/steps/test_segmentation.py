@@ -219,3 +219,25 @@ def test_an_item_gets_sentences_for_its_answer_and_each_document():
 def test_no_pattern_takes_more_than_linear_time(unit):
     sentences = split_text(unit * 20_000)
     assert all(s.text for s in sentences)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Unable to answer based on the given passages.", False),
+        ("Unable to find a cure, doctors gave up.", True),
+        ("(Passages 1 & 2)", False),
+        ("Here's a summary of the news in 49 words:", False),
+        ("Based on the passages, here are the steps to fry chicken:", False),
+        ("To soothe a sore, you can try the following remedies:", False),
+        ("Therefore, the answer to the question is:", False),
+        ("Refunds are impossible in the following cases, which no manager can change:", True),
+        ("Here is the fee of 49 EUR: it is due in May.", True),
+        ("Sure, I can help you with that!", False),
+        ("That's it!", False),
+    ],
+)
+def test_announcements_refusals_and_names_of_sources_state_nothing(sentence, expected):
+    # A second sentence keeps the first one from being the label of a list.
+    first, *_ = split_text(f"{sentence} Entry costs 8 EUR.")
+    assert (first.text, first.is_checkable) == (sentence, expected)

@@ -20,7 +20,7 @@ from enricher.steps.rendering import details, made_by
 from enricher.steps.segmentation import split_item
 from enricher.steps.validation import cleaned
 from enricher.trace import Document, Item, SpanId, TraceId
-from enricher.verdict import DiffResult, Quote, Segment, Status, Verdict
+from enricher.verdict import DiffResult, Quote, Segment, Status, Stretch, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,11 @@ def row(verdict: Verdict) -> dict[str, Any]:
 
 
 def segment_row(segment: Segment) -> dict[str, Any]:
-    """Return one segment as `enricher judge` writes it; the best quote stands beside it."""
+    """Return one segment as `enricher judge` writes it; the best quote stands beside it.
+
+    A finding that lies in a part of its sentence is written as that part: as the longest, where it lies in several, all
+    of which are in `lacking`. `sentence` is what it was taken from.
+    """
     best: Quote | None = segment.evidence[0] if segment.evidence else None
     found: dict[str, Any] = {
         "segment_id": segment.segment_id,
@@ -191,6 +195,11 @@ def segment_row(segment: Segment) -> dict[str, Any]:
         "context_end": best.end if best else None,
         "explanation": segment.explanation,
     }
+    if (part := segment.narrowed) is not None and segment.start is not None and segment.generated_text is not None:
+        text, start = segment.generated_text, segment.start
+        found |= _stretch_row(part, text, start, "generated_text")
+        found["lacking"] = [_stretch_row(each, text, start, "text") for each in segment.lacking]
+        found["sentence"] = {"start": start, "end": segment.end, "text": text}
     if segment.score is not None:
         found["score"] = round(segment.score, 4)
     if segment.probabilities is not None:
@@ -205,3 +214,7 @@ def segment_row(segment: Segment) -> dict[str, Any]:
         found["certainty"] = str(segment.certainty)
         found["opinions"] = [opinion.model_dump(mode="json", exclude_none=True) for opinion in segment.opinions]
     return found
+
+
+def _stretch_row(part: Stretch, sentence: str, start: int, name: str) -> dict[str, Any]:
+    return {"start": part.start, "end": part.end, name: sentence[part.start - start : part.end - start]}

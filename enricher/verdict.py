@@ -12,6 +12,7 @@ from enricher.results.diff import (
     DiffResult,
     IssueType,
     Segment,
+    Stretch,
     summary_of,
     supported_share,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "Stance",
     "Standing",
     "Status",
+    "Stretch",
     "Usage",
     "Verdict",
     "kinds_of_findings",

@@ -12,7 +12,7 @@ from enricher.grounding.denials import asserts, denial, quoted, says, spelled, s
 from enricher.grounding.entities import crossed_relation
 from enricher.grounding.measures import Quantity
 from enricher.grounding.opposites import EXCLUDED
-from enricher.grounding.polarity import Force, compare_marks
+from enricher.grounding.polarity import Extent, Force, compare_marks
 from enricher.grounding.reading import Clause, Reading
 from enricher.grounding.scope import is_other_period, is_period, other_scope, period_of
 from enricher.grounding.search import Evidence, Source
@@ -34,6 +34,7 @@ class Clash:
     trouble: Trouble
     reason: str
     place: int
+    said: tuple[int, int] | None = None  # the words of the claim that depart, as offsets into it
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class Alignment:
 _ENOUGH_CONTEXT = 0.5
 _CLOSE_CONTEXT = 0.75
 _ALIGNED_SHARE = 0.65
+_SAME_STATEMENT = 0.45  # of the weight of a clause of the evidence
 _FAR = 60.0  # times as many
 _EXCEPTIONS = frozenset({"except", "excluding", "unless", "ausser", "sauf", "salvo", "excepto"})
 # They open an aside: "all settings, including the password, are erased" says of the password that it is erased.
@@ -111,7 +113,7 @@ def align(clause: Clause, claim: Reading, evidence: Evidence, place: int) -> Ali
         _align_values(clause, claim, evidence, source, found, context)
     is_told = weight >= LIGHT and shared >= _ALIGNED_SHARE * weight and asserts(source, evidence, place)
     if other is not None and is_told:
-        _align_marks(clause, other, source, found, resolved)
+        _align_marks(clause, other, source, found, resolved, claim.marks.extent, shared)
     return found
 
 
@@ -174,7 +176,7 @@ def _align_values(
             or _is_notice(quantity, claim, offered[best], source)
         ):
             reason = f"{says(quantity.text, source, _with_bound(offered[best]))}: {comparison.reason}"
-            found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place))
+            found.clashes.append(Clash(Trouble.DISTORTED, reason, found.place, _with_counted(quantity, clause)))
         elif comparison.likeness is Likeness.MORE_EXACT:
             found.open_values.append(quantity)
             matched -= 1
@@ -187,8 +189,13 @@ def _align_values(
             continue
         reason = compare(quantity, rival).reason
         text = says(_with_bound(quantity), source, _with_bound(rival)) + (f": {reason}" if reason else "")
-        found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place))
+        found.clashes.append(Clash(Trouble.CONTRADICTED, text, found.place, _with_counted(quantity, clause)))
     found.value_share = matched / len(clause.quantities)
+
+
+def _with_counted(quantity: Quantity, clause: Clause) -> tuple[int, int]:
+    """Return where a value stands, with the word behind it, which may be what it counts."""
+    return quantity.start, next((t.end for t in clause.tokens if t.start >= quantity.end and t.weight), quantity.end)
 
 
 def _is_named_above(claimed: Quantity, above: Sequence[Quantity], offered: Sequence[Quantity]) -> bool:
@@ -308,7 +315,15 @@ def _is_notice(claimed: Quantity, claim: Reading, held: Quantity, source: Source
     return bool(_NOTICE.match(claim.text, claimed.end) and _NOTICE.match(source.reading.text, held.end))
 
 
-def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment, opposites: Mapping[str, str]) -> None:
+def _align_marks(
+    clause: Clause,
+    other: Clause,
+    source: Source,
+    found: Alignment,
+    opposites: Mapping[str, str],
+    extent: Extent,
+    shared: float,
+) -> None:
     """Compare what the clause asserts with its counterpart in the sentence."""
     if crossed := crossed_relation(clause.tokens, source.reading.tokens):
         text = says(crossed[0], source, crossed[1])
@@ -322,7 +337,9 @@ def _align_marks(clause: Clause, other: Clause, source: Source, found: Alignment
     claimed = clause.marks
     if other.marks.is_possible and any(q.bound in (Bound.AT_MOST, Bound.WITHIN) for q in clause.quantities):
         claimed = claimed._replace(force=max(Force.MAY, claimed.force))  # "up to three" leaves as much open as "may"
-    for reason in compare_marks(claimed, other.marks):
+    # How strongly a sentence speaks of something else, of which the claim has a few words, says nothing of the claim.
+    is_same_statement = shared >= _SAME_STATEMENT * other.weight
+    for reason in compare_marks(claimed, other.marks, extent) if is_same_statement else ():
         found.clashes.append(Clash(Trouble.DISTORTED, f"{reason} ({source.document.id})", found.place))
     if other.marks.is_exclusive != clause.marks.is_exclusive and not clause.quantities:
         trouble, reason = (

@@ -10,6 +10,8 @@ from enricher.grounding.confidence import WEAK_LANGUAGE, across_languages, doubt
 from enricher.grounding.conflicts import contested
 from enricher.grounding.decision import decide
 from enricher.grounding.facts import record_probability, weigh_facts
+from enricher.grounding.frames import without_frames
+from enricher.grounding.locating import located
 from enricher.grounding.meaning import Closeness
 from enricher.grounding.nearness import nearness_of, read_closeness, settle
 from enricher.grounding.omissions import find_omissions
@@ -119,7 +121,9 @@ def assess_all(texts: Sequence[str], item: Item, *, by_meaning: bool = False) ->
     near = read_closeness(readings, decisions, evidence) if by_meaning else None
     settle(decisions, near)
     return [
-        _segment(claim, reading, decision, evidence, item, close).model_copy(update={"start": None, "end": None})
+        _segment(claim, reading, decision, evidence, item, close).model_copy(
+            update={"start": None, "end": None, "lacking": ()}
+        )
         for claim, reading, decision, close in zip(claims, readings, decisions, near or repeat(None), strict=False)
     ]
 
@@ -152,17 +156,20 @@ def _question(item: Item) -> Question | None:
 
 
 def _reading(sentence: Sentence, item: Item, evidence: Evidence) -> Reading:
-    """Read a sentence as a claim: without table bars, names of cited documents, and a last word that was cut off."""
+    """Read a sentence as a claim: without table bars, names of its sources, and a last word that was cut off.
+
+    Blanks take the place of what is left out, so that offsets stay.
+    """
     text = sentence.text
     if text.lstrip().startswith("|"):
-        text = _TABLE_CELL.sub(" ", text).strip()
+        text = _TABLE_CELL.sub(" ", text)
     if found := _YES_OR_NO.match(text):
-        text = text[found.end() :]  # what follows says what was meant
+        text = _blank(found.group()) + text[found.end() :]  # what follows says what was meant
     if "[" in text or "(" in text:
         text = _BRACKETED.sub(lambda found: _blank(found.group()) if evidence.is_citation(found[1]) else found[0], text)
     if _is_cut(sentence, item) and (last := _LAST_WORD.search(text)) and evidence.begins_word(last.group()):
         text = text[: last.start()].rstrip()
-    return read(text)
+    return read(without_frames(text))
 
 
 def _blank(text: str) -> str:
@@ -284,6 +291,7 @@ def _segment(
         generated_text=sentence.text,
         alignment_status=decision.status,
         issue_type=decision.issue,
+        lacking=located(decision, sentence.text, sentence.start),
         evidence=tuple(quote_of(place, evidence) for place in _quoted_places(decision)),
         explanation=explanation,
         score=probabilities.supported,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from enricher.grounding.comparison import Likeness, compare
 from enricher.grounding.hours import DAYS, Hours, Told, day_of, differing_day, read_recorded, read_told
 from enricher.grounding.lexicon import word_set
-from enricher.grounding.outcome import Decision
+from enricher.grounding.outcome import Decision, Range
 from enricher.grounding.reading import Reading
 from enricher.grounding.record_words import EMPTY, GENERIC, SAID_AS, SETTINGS, STATES
 from enricher.grounding.search import Evidence
@@ -97,9 +97,11 @@ def weigh_facts(claim: Reading, decision: Decision, evidence: Evidence) -> Decis
     if against:
         text = "; ".join(dict.fromkeys(m.reason for m in against))
         places = [*(m.place for m in against), *decision.places]
-        return Decision(
+        found = Decision(
             AlignmentStatus.CONTRADICTED, IssueType.CONTRADICTED, text, places, decision.share, True, decision.flags
         )
+        found.lacks = _clauses_of(against, claim)
+        return found
     share = _told_share(claim, mentions, evidence)
     held = [m.place for m in mentions if m.agreement is Agreement.HOLDS and m.place >= 0]
     places = list(dict.fromkeys([*held, *decision.places]))
@@ -107,7 +109,9 @@ def weigh_facts(claim: Reading, decision: Decision, evidence: Evidence) -> Decis
         text = "; ".join(dict.fromkeys(m.reason for m in absent))
         is_all = len(absent) == len(mentions) and share < _SUPPORTED_SHARE
         status = AlignmentStatus.UNSUPPORTED if is_all else AlignmentStatus.PARTIALLY_SUPPORTED
-        return Decision(status, IssueType.ADDED, text, places, min(share, 0.5), True, decision.flags)
+        found = Decision(status, IssueType.ADDED, text, places, min(share, 0.5), True, decision.flags)
+        found.lacks = _clauses_of(absent, claim)
+        return found
     stranger = _stranger(claim, mentions, evidence)
     if decision.status is AlignmentStatus.FULLY_SUPPORTED and not decision.is_certain and stranger:
         text = f"the documents say nothing about '{stranger}'"
@@ -144,6 +148,11 @@ def _told_share(claim: Reading, mentions: Sequence[Mention], evidence: Evidence)
         told += 1
         missing += not is_confirmed and not evidence.knows(token.key)
     return 1.0 - missing / told if told else 1.0
+
+
+def _clauses_of(mentions: Sequence[Mention], claim: Reading) -> list[Range]:
+    """Return the clauses in which a claim speaks of fields."""
+    return [(c.start, c.end) for c in claim.clauses if any(m.start < c.end and c.start < m.end for m in mentions)]
 
 
 def _stranger(claim: Reading, mentions: Sequence[Mention], evidence: Evidence) -> str | None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enricher.grounding.reading import Reading
 from enricher.verdict import AlignmentStatus, IssueType
 
+Range = tuple[int, int]  # offsets into the text of a claim
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -27,3 +29,4 @@ class Decision:
     flags: list[str] = field(default_factory=list)
     is_of_words: bool = False  # decided by words and comparers alone
     is_open: bool = False  # what it lacks may be there in other words
+    lacks: list[Range] = field(default_factory=list)  # where the claim departs from the evidence; none: all over

@@ -224,8 +224,11 @@ def _has_weak_may(words: Sequence[str]) -> bool:
     return any(w in ("may", "could") and words[i + 1 : i + 2] == ["have"] for i, w in enumerate(words))
 
 
-def compare_marks(claim: Marks, evidence: Marks) -> list[str]:
-    """Return how the strength of the claim differs from that of the evidence; polarity is compared word by word."""
+def compare_marks(claim: Marks, evidence: Marks, around: Extent = Extent.PLAIN) -> list[str]:
+    """Return how the strength of the claim differs from that of the evidence; polarity is compared word by word.
+
+    A claim whose sentence says "some" in another clause (`around`) doesn't speak of all.
+    """
     changes = []
     # "must not be more than two" and "may be up to two" set the same limit.
     is_limit = claim.sets_limit != evidence.sets_limit
@@ -233,6 +236,8 @@ def compare_marks(claim: Marks, evidence: Marks) -> list[str]:
         changes.append(reason)
     if (evidence.is_hedged or evidence.is_possible) and not claim.is_hedged and claim.force is Force.PLAIN:
         changes.append("the evidence is hedged, the answer states it as certain")
+    if claim.extent is Extent.PLAIN and around is Extent.SOME:
+        claim = claim._replace(extent=around)
     if reason := _extent_reason(claim, evidence):
         changes.append(reason)
     if evidence.is_planned and not claim.is_planned and claim.is_past and not evidence.is_past:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Literal, Self, cast
 
 from enricher.printing import number_of
-from enricher.results.evidence import Citation, Judged, Part, QuoteCheck, Standing, shortened
+from enricher.results.evidence import Citation, Judged, Noun, Part, QuoteCheck, Standing, shortened
 
 
 class AlignmentStatus(StrEnum):
@@ -27,6 +27,13 @@ class IssueType(StrEnum):
     NONE = "NONE"
 
 
+class Stretch(Noun):
+    """Some words of the answer; offsets count its characters."""
+
+    start: int
+    end: int
+
+
 class Segment(Part):
     """One stretch of the answer with its status, or (without `generated_text`) something the answer left out."""
 
@@ -36,11 +43,17 @@ class Segment(Part):
     generated_text: str | None
     alignment_status: AlignmentStatus
     issue_type: IssueType
+    lacking: tuple[Stretch, ...] = ()  # its words that depart from the context, in order; none: all of them, or unknown
 
     @property
     def is_omission(self) -> bool:
         """Tell whether this is something the answer left out; such entries are not in the denominator."""
         return self.generated_text is None
+
+    @property
+    def narrowed(self) -> Stretch | None:
+        """Return the longest stretch that departs; None where that is not told apart from the rest."""
+        return max(self.lacking, key=lambda part: part.end - part.start, default=None)
 
     @property
     def key(self) -> str:

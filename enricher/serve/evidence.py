@@ -24,6 +24,7 @@ from enricher.verdict import (
     SourceConflict,
     Stance,
     Standing,
+    Stretch,
     Verdict,
 )
 
@@ -202,10 +203,15 @@ def _labels(part: Part) -> tuple[str, ...]:
 def _in_answer(verdict: Verdict) -> list[Span]:
     parts = verdict.result.parts if verdict.result is not None else ()
     return [
-        Span(start=part.start, end=part.end, key=part.key, standing=part.standing)
+        Span(start=part.start, end=part.end, key=part.key, standing=part.standing, lacking=_lacking(part))
         for part in parts
         if isinstance(part, Segment | Claim) and part.start is not None and part.end is not None
     ]
+
+
+def _lacking(part: Part) -> tuple[Stretch, ...]:
+    """Return what in a statement the finding is about; a check may have turned the finding into none."""
+    return part.lacking if isinstance(part, Segment) and part.is_finding else ()
 
 
 def _marks(statements: Sequence[Statement]) -> list[tuple[Passage, str, Standing]]:

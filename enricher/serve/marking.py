@@ -1,10 +1,11 @@
 """Cut texts where statements begin and end, so that each stretch can be marked by how it stands."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
-from enricher.verdict import Standing
+from enricher.verdict import Standing, Stretch
 
 # Whichever is worst names a stretch that several statements share.
 _WORST = (
@@ -19,6 +20,13 @@ SHOWN_WHOLE = 20_000  # characters of a text that a page shows without leaving a
 _AROUND = 1_500  # characters kept on each side of a mark, and at the beginning, where a text is longer
 
 
+class Bit(NamedTuple):
+    """Some words, and whether a finding is about just these."""
+
+    text: str
+    is_lacking: bool
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
     """A stretch of a text that belongs to a statement; offsets count characters."""
@@ -27,6 +35,7 @@ class Span:
     end: int
     key: str  # of the statement
     standing: Standing
+    lacking: tuple[Stretch, ...] = ()  # what in it the finding is about, in order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +48,7 @@ class Piece:
     begins: tuple[str, ...] = ()  # statements whose mark begins here
     ends: tuple[str, ...] = ()  # statements whose mark ends here
     omitted: int = 0  # characters that are left out here; then there is no text
+    bits: tuple[Bit, ...] = ()  # its text, cut where the words begin and end that a finding is about
 
 
 def pieces(text: str, spans: Iterable[Span], *, whole: int = SHOWN_WHOLE) -> list[Piece]:
@@ -62,13 +72,29 @@ def pieces(text: str, spans: Iterable[Span], *, whole: int = SHOWN_WHOLE) -> lis
 
 def _piece(text: str, start: int, end: int, spans: Sequence[Span]) -> Piece:
     standing = min((span.standing for span in spans), key=_WORST.index, default=None)
+    lacking = sorted({(part.start, part.end) for span in spans for part in span.lacking})
     return Piece(
         text=text[start:end],
+        bits=tuple(_bits(text, start, end, lacking)),
         keys=tuple(dict.fromkeys(span.key for span in spans)),
         standing=standing,
         begins=tuple(span.key for span in spans if span.start == start),
         ends=tuple(span.key for span in spans if span.end == end),
     )
+
+
+def _bits(text: str, start: int, end: int, lacking: Iterable[tuple[int, int]]) -> Iterator[Bit]:
+    """Cut a stretch of a text where the given ranges, in order, begin and end; those outside of it are passed over."""
+    at = start
+    for first, last in lacking:
+        first, last = max(at, first), min(end, last)
+        if first < last:
+            if at < first:
+                yield Bit(text[at:first], is_lacking=False)
+            yield Bit(text[first:last], is_lacking=True)
+            at = last
+    if at < end:
+        yield Bit(text[at:end], is_lacking=False)
 
 
 def _windows(length: int, spans: Sequence[Span], whole: int) -> list[tuple[int, int]]:

@@ -1,10 +1,12 @@
 """Texts are cut at their statements, and nothing of them is lost or invented."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enricher.serve.marking import Span, pieces
-from enricher.verdict import Standing
+from enricher.verdict import Standing, Stretch
 
 TEXT = "Notice is 90 days."
 SPANS = st.lists(
@@ -53,3 +55,21 @@ def test_of_a_long_text_the_beginning_and_the_surroundings_of_marks_are_kept():
         (1_500, 0),
         (0, 48_490),
     ]
+
+
+def test_the_words_that_a_finding_is_about_are_parted_from_the_rest_of_its_mark():
+    about = Span(start=0, end=18, key="s1", standing=Standing.PARTIAL, lacking=(Stretch(start=10, end=17),))
+    (piece,) = pieces(TEXT, [about])
+    assert piece.bits == (("Notice is ", False), ("90 days", True), (".", False))
+    assert piece.text == TEXT
+
+
+@given(
+    text=st.text(max_size=40),
+    ends=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=3),
+    spans=SPANS,
+)
+def test_the_bits_of_a_piece_are_its_text(text, ends, spans):
+    lacking = tuple(Stretch(start=start, end=end) for start, end in ends)
+    for piece in pieces(text, [replace(found, lacking=lacking) for found in spans]):
+        assert "".join(bit.text for bit in piece.bits) == piece.text

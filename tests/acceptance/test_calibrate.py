@@ -54,7 +54,7 @@ async def test_findings_are_confirmed_only_while_the_judge_agrees_with_people_an
             await annotate(phoenix, trace, "contradicted")
         await annotate(phoenix, right, "faithful")
         few = await user.enricher("calibrate", *FLAGS)
-        assert (few.code, "3 labels, 1 more are needed before they count" in few.out) == (1, True)
+        assert (few.code, "3 labels, 1 more is needed before they count" in few.out) == (1, True)
         assert user.count("calibrations") == 0
 
         await annotate(phoenix, wrong[2], "faithful")  # here the person is mistaken, or the judge

@@ -43,24 +43,26 @@ class DateMatch(StrEnum):
 
 
 _MONTHS = """
-january januar jänner janvier enero gennaio januari janeiro jan
-february februar février febrero febbraio februari fevereiro feb
-march märz mars marzo maart março mar mär
-april avril abril aprile apr
-may mai mayo maggio mei maio
-june juni juin junio giugno junho jun
-july juli juillet julio luglio julho jul
-august août agosto augustus aug
-september septembre septiembre settembre setembro sep sept
-october oktober octobre octubre ottobre outubro oct okt
-november novembre noviembre novembro nov
-december dezember décembre diciembre dicembre december dezembro dec dez
+january januar jänner janvier enero gennaio januari janeiro jan يناير जनवरी
+february februar février febrero febbraio februari fevereiro feb فبراير फरवरी फ़रवरी
+march märz mars marzo maart março mar mär مارس मार्च
+april avril abril aprile apr أبريل إبريل अप्रैल
+may mai mayo maggio mei maio مايو मई
+june juni juin junio giugno junho jun يونيو يونيه जून
+july juli juillet julio luglio julho jul يوليو يوليه जुलाई
+august août agosto augustus aug أغسطس अगस्त
+september septembre septiembre settembre setembro sep sept سبتمبر सितंबर सितम्बर
+october oktober octobre octubre ottobre outubro oct okt أكتوبر अक्टूबर अक्तूबर
+november novembre noviembre novembro nov نوفمبر नवंबर नवम्बर
+december dezember décembre diciembre dicembre december dezembro dec dez ديسمبر दिसंबर दिसम्बर
 """
 _MONTH_NUMBER = {fold(w): n for n, row in enumerate(_MONTHS.strip().splitlines(), 1) for w in row.split()}
 MONTH_NAMES = frozenset(_MONTH_NUMBER)
 _AS_WRITTEN = sorted({w for row in _MONTHS.strip().splitlines() for w in row.split()}, key=len, reverse=True)
 _MONTH = "(?:" + "|".join(_AS_WRITTEN) + ")"
 _YEAR = r"(?:1[0-9]|20|21)\d\d"
+# Arabic, Persian, Devanagari and wide digits, each in place of one of ours, so that offsets stay.
+_DIGITS = {first + n: str(n) for first in map(ord, "٠۰०０") for n in range(10)}
 _ORDINAL_END = r"(?:st|nd|rd|th|er|º|ª|\.)?"
 
 _ISO = re.compile(rf"(?<!\d)({_YEAR})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d])")
@@ -68,7 +70,7 @@ _NUMERIC = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])(\d{{1,2}})\2({_YEAR}|\d\
 _NAMED = re.compile(
     rf"""(?<!\w)
     (?:(?P<day>0?[1-9]|[12]\d|3[01]){_ORDINAL_END}\s*(?:of\s+|de\s+|day\s+of\s+)?(?:the\s+)?)?
-    (?P<month>{_MONTH})\b\.?
+    (?P<month>{_MONTH})(?!\w)\.?
     (?:\s+(?:the\s+)?(?P<day2>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?![\d:.]\d|\d|\s*(?:%|€|[A-Z]{{3}}\b)))?
     (?:\s*,?\s*(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})(?!\d))?""",
     re.I | re.X,
@@ -138,6 +140,7 @@ _DAY = 24 * 60
 def find_dates(text: str, *, names_month: bool = True, names_quarter: bool = True) -> list[FoundDate]:
     """Return the dates of a text in order; False saves looking for named months, or for quarters."""
     found: list[FoundDate] = []
+    text = text if text.isascii() else text.translate(_DIGITS)
     if names_quarter:
         for match in _QUARTER.finditer(text):
             _keep(found, match, (_quarter_reading(match),))

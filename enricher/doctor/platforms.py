@@ -9,6 +9,7 @@ import httpx
 
 from enricher.doctor.check import Check
 from enricher.errors import EnricherError
+from enricher.printing import number_of
 from enricher.run import Plan, Run
 from enricher.seams import Connector
 from enricher.trust import Standing
@@ -31,7 +32,7 @@ async def check_rules(run: Run, plan: Plan) -> Check:
         counts = await run.match()
     except EnricherError as error:
         return Check(name=name, ok=False, problems=(str(error),))
-    facts = {f"rule {c.rule}": f"takes {c.taken} of {c.found} matching traces" for c in counts}
+    facts = {f"rule {c.rule}": f"takes {c.taken} of {number_of(c.found, 'matching trace')}" for c in counts}
     silent = tuple(f"rule {c.rule} matches nothing in its window" for c in counts if not c.found)
     return Check(name=name, ok=True, facts=facts, problems=silent)
 

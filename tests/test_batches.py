@@ -13,7 +13,7 @@ from enricher.store.traffic import StoreBatchBook
 from tests.servers.openai import Fail, OpenAIServer, Say
 from tests.test_model_traffic import PRICES, USAGE, House
 
-QUICK = {"collect": "0.05s", "poll": "0.05s"}
+QUICK = {"collect": "0.2s", "poll": "0.05s"}
 
 
 class BatchHouse(House):

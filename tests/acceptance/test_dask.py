@@ -78,6 +78,21 @@ async def test_a_store_that_is_away_for_some_seconds_costs_a_run_on_workers_noth
     await expect_all_is_well(world)
 
 
+async def test_after_a_minute_without_its_store_the_next_run_annotates_the_rest(world, postgres):
+    ending = asyncio.create_task(world.ending(world.start()))
+    await has_settled(world, 2)
+    world.note_settled()
+    world.ledger.forget()
+    postgres.stop()
+    await asyncio.sleep(60)
+    postgres.start()
+    finished = await ending
+    assert finished.code in (0, 1), (finished.err, finished.out)  # workers may wait for less than a minute
+    finished = await world.ending(world.start())
+    assert finished.code == 0, (finished.err, finished.out)
+    await expect_all_is_well(world)
+
+
 async def test_after_a_scheduler_was_killed_and_is_back_the_next_run_annotates_the_rest(world, cluster):
     ending = asyncio.create_task(world.ending(world.start()))
     await has_settled(world, 2)

@@ -93,6 +93,10 @@ def _ground(item: Item) -> Grounding:
             sentences, readings, decisions, near or repeat(None), strict=False
         )
     ]
+    segments = [
+        _beside_conflict(segment, reading, decision, evidence, item)
+        for segment, reading, decision in zip(segments, readings, decisions, strict=True)
+    ]
     omitted = [] if _has_contradicted_abstention(decisions) else find_omissions(item.question, _said(item), evidence)
     segments += [_omission(number, place, evidence) for number, place in enumerate(omitted, 1)]
     probability = _probability(readings, decisions, near, evidence) if decisions else None
@@ -274,10 +278,6 @@ def _segment(
         flags.append(LOW_CONFIDENCE)
         if decision.status is AlignmentStatus.UNSUPPORTED:
             explanation = f"{explanation}; the words alone don't settle it"
-    is_supported = decision.status is AlignmentStatus.FULLY_SUPPORTED
-    if is_supported and (conflict := contested(reading, _quoted_places(decision), evidence, item)):
-        flags.append(SOURCE_CONFLICT)
-        explanation = f"the documents disagree: {conflict.described(item).description}"
     if _is_cut(sentence, item):
         flags.append(TRUNCATED_ANSWER)
     if decision.status is AlignmentStatus.UNSUPPORTED and _CUT_CONTEXT.intersection(item.flags):
@@ -298,6 +298,17 @@ def _segment(
         probabilities=probabilities,
         flags=tuple(flags),
     )
+
+
+def _beside_conflict(segment: Segment, reading: Reading, decision: Decision, evidence: Evidence, item: Item) -> Segment:
+    """Say of a supported sentence if another document disagrees with what bears it out."""
+    if decision.status is not AlignmentStatus.FULLY_SUPPORTED:
+        return segment
+    conflict = contested(reading, _quoted_places(decision), evidence, item)
+    if conflict is None:
+        return segment
+    told = f"the documents disagree: {conflict.described(item).description}"
+    return segment.model_copy(update={"flags": (*segment.flags, SOURCE_CONFLICT), "explanation": told})
 
 
 def _quoted_places(decision: Decision) -> list[int]:

@@ -23,6 +23,7 @@ import gzip
 import importlib.util
 import json
 import math
+import os
 import random
 import re
 import sys
@@ -34,6 +35,9 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+# Read by numpy as it is loaded: the processes of --jobs take the cores, further threads would wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 

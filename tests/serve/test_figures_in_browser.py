@@ -90,13 +90,13 @@ async def test_the_progress_of_a_run_gives_way_to_its_report_without_a_reload(tm
             assert "1 of 3 traces are done" in await desk.page.locator("#progress").text_content()
             await finish()
             await desk.page.locator("#causes").wait_for()
-            await desk.page.get_by_text("answers leave their context").wait_for()
+            await desk.page.get_by_text("answers leaves its context").wait_for()
             assert await desk.page.locator("#progress").count() == 0
             assert desk.complaints == []
         async with window(browser, site.url, java_script_enabled=False) as desk:
             await desk.page.goto(f"/runs/{run.id}")
             await desk.page.get_by_role("link", name="What changed, and what the findings have in common").click()
-            assert await desk.page.get_by_text("answers leave their context").count() == 1
+            assert await desk.page.get_by_text("answers leaves its context").count() == 1
             await desk.page.goto("/nights")
             await desk.page.select_option("[name=by]", "model")
             await desk.page.get_by_role("button", name="Show").click()

@@ -47,7 +47,7 @@ async def test_the_page_shows_what_a_decision_needs(store, review):
         "disputed",
         "Second check differs", "no document says a week", "Reported by kim", "It was 60 days!", "not used", "gpt-x",
         "diff/openai/diff@v2/m-1", "1 raw reply", "needs_review", "Asked because", "3 of 4 to look at",
-        "people would support it: 12 %",
+        "chance that it is supported: 12 %",
     ):  # fmt: skip
         assert part in told, part
     assert 'href="http://127.0.0.1:6006/redirects/spans/span-t1"' in text

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from enricher.grounding.meaning import Closeness, closeness, shipped_encoder
 from enricher.grounding.outcome import Decision
-from enricher.grounding.probability import Nearness
+from enricher.grounding.probability import COPIED, Nearness
 from enricher.grounding.reading import Reading
 from enricher.grounding.search import Evidence
 from enricher.grounding.windows import window
 from enricher.verdict import AlignmentStatus, IssueType
 
-_COPIED = 0.9  # of a sentence that the documents hold word for word; the encoder would say little more
 _OF_COPY = Closeness(words=0.93, whole=0.9)
 _OF_OTHERS = Closeness(words=0.6, whole=0.6)  # sentences that words don't decide, such as a statement of absence
 _ENGLISH = frozenset({"en", None})  # None: too few words that tell
@@ -34,7 +33,7 @@ def read_closeness(
     found = []
     for i, decision in enumerate(decisions):
         near = closeness(encoded[claims[i]], [encoded[s] for s in asked[i]]) if i in asked else None
-        found.append(near or (_OF_COPY if decision.is_of_words and decision.share >= _COPIED else _OF_OTHERS))
+        found.append(near or (_OF_COPY if decision.is_of_words and decision.share >= COPIED else _OF_OTHERS))
     return found
 
 
@@ -57,7 +56,7 @@ def nearness_of(near: Sequence[Closeness]) -> Nearness:
 
 
 def _is_asked(decision: Decision) -> bool:
-    return decision.is_of_words and decision.share < _COPIED
+    return decision.is_of_words and decision.share < COPIED
 
 
 def _half_the_worst(values: Sequence[float]) -> float:

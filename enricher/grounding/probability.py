@@ -48,7 +48,8 @@ _TEMPERATURE = 1.7
 _SUPPORTED, _PROBABLY_SUPPORTED, _DISTORTED, _PERHAPS_LACKING, _LACKING, _CONTRADICTED = 1.3, 0.9, 0.6, 0.1, -0.2, -1.1
 _BY_SHARE, _USUAL_SHARE = 1.1, 0.7
 _BY_NEARNESS, _USUAL_NEARNESS = 2.0, 0.75
-_COPIED, _NEAR_OF_COPY, _NEAR_OF_OTHERS = 0.9, 0.9, 0.7  # where the encoder wasn't asked
+COPIED = 0.9  # of a sentence that the documents hold word for word; the encoder would say little more
+_NEAR_OF_COPY, _NEAR_OF_OTHERS = 0.9, 0.7  # where the encoder wasn't asked
 # Partial, unsupported, contradicted: how people divide what they don't call supported, by what the engine called it.
 _IF_NOT_SUPPORTED = {
     AlignmentStatus.FULLY_SUPPORTED: (0.45, 0.40, 0.15),
@@ -78,7 +79,7 @@ def faithful_probability(signals: Signals, nearness: Nearness | None = None) -> 
 def strictly(probability: float) -> float:
     """Return a probability at the strict operating point: one half stands where the balanced one says 0.67.
 
-    More invented answers are caught and more honest ones questioned; the README gives precision and recall of both.
+    More invented answers are caught and more honest ones questioned; docs/figures.md tells how many of each.
     """
     odds = probability / max(1e-9, 1.0 - probability) / _STRICTER
     return odds / (1.0 + odds)
@@ -90,7 +91,7 @@ def label_probabilities(decision: Decision, close: Closeness | None = None) -> P
     The status is what words and comparers found; how often people see it so is another question, which this answers.
     """
     share = min(1.0, max(0.0, decision.share))
-    near = close.words if close is not None else _NEAR_OF_COPY if share >= _COPIED else _NEAR_OF_OTHERS
+    near = close.words if close is not None else _NEAR_OF_COPY if share >= COPIED else _NEAR_OF_OTHERS
     odds = _standing(decision) + _BY_SHARE * (share - _USUAL_SHARE) + _BY_NEARNESS * (near - _USUAL_NEARNESS)
     supported = _logistic(odds)
     partial, unsupported, contradicted = (part * (1.0 - supported) for part in _IF_NOT_SUPPORTED[decision.status])

@@ -20,7 +20,7 @@ from enricher.steps.rendering import render
 from enricher.steps.segmentation import split_item
 from enricher.steps.transfer import FLAG as FROM_ANOTHER_TRACE
 from enricher.steps.validation import validate
-from enricher.steps.verification import verify
+from enricher.steps.verification import verify, verify_evidence
 from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
 from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResult, Provenance, Usage, Verdict
 
@@ -174,7 +174,7 @@ async def examine(
     verdict = verdict.model_copy(update={"provenance": provenance})
     checked = await second.check(verdict, item)
     # What a second model names as evidence is no more believed than what the first one named.
-    return verdict if checked is verdict else verify(checked, item)
+    return verdict if checked is verdict else verify_evidence(checked, item)
 
 
 def _with_second(provenance: Provenance, second: SecondCheck | None) -> Provenance:

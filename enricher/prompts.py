@@ -10,8 +10,9 @@ from that file: they come first and are the same for all judges of an item, so t
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -127,8 +128,7 @@ def render(prompt: Prompt, **variables: str) -> tuple[Message, ...]:
         SetupError: variables are missing or unknown; all of them are named together.
     """
     missing = [name for name in prompt.variables if name not in variables]
-    template = f"{prompt.system}\n{prompt.context}\n{prompt.task}"
-    known = {*prompt.variables, *_optional_names(template)}
+    known = {*prompt.variables, *_optional_names(f"{prompt.system}\n{prompt.context}\n{prompt.task}")}
     unknown = sorted(set(variables) - known)
     if missing or unknown:
         problems = [f"needs {', '.join(missing)}"] if missing else []
@@ -260,12 +260,20 @@ def _split(path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
     # The template is resolved before any value enters it, so that braces inside a value stay what they are.
-    chosen = _OPTIONAL.sub(lambda match: match[2] if values.get(match[1]) else "", template)
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), chosen)
+    pieces = _pieces(template, frozenset(name for name, value in values.items() if value))
+    return "".join(values.get(piece, "") if at % 2 else piece for at, piece in enumerate(pieces))
 
 
-def _optional_names(template: str) -> Iterator[str]:
-    return (match[1] for match in _OPTIONAL.finditer(template) if match[1] not in _OPERATOR_TEXTS)
+@lru_cache  # a run renders a handful of templates, each for every trace
+def _pieces(template: str, given: frozenset[str]) -> tuple[str, ...]:
+    """Cut a template, for those variables that have a value, into texts and the names between them, in turn."""
+    chosen = _OPTIONAL.sub(lambda match: match[2] if match[1] in given else "", template)
+    return tuple(_PLACEHOLDER.split(chosen))
+
+
+@lru_cache
+def _optional_names(template: str) -> frozenset[str]:
+    return frozenset(match[1] for match in _OPTIONAL.finditer(template) if match[1] not in _OPERATOR_TEXTS)
 
 
 def _places(folders: Sequence[Path]) -> list[Path]:

@@ -48,48 +48,15 @@ _ADDRESSES_JUDGE = re.compile(
 )
 
 # At least one of these is in every text that the pattern above finds.
+_ASCII_HINTS = (
+    "ignor", "disregard", "forget", "override", "bypass", "vergiss", "missacht", "oublie", "olvida", "esquec", "dimentica",
+    "evaluat", "judge", "grader", "assessor", "reviewer", "bewerter", "evaluador", "supported", "faithfulness", "alignment",
+    "preferred", "score", "system", "assistant", "<|", "inst]", "you are",
+)  # fmt: skip
 _HINTS = (
-    *(
-        "ignor",
-        "disregard",
-        "forget",
-        "override",
-        "bypass",
-        "vergiss",
-        "missacht",
-        "oublie",
-        "olvida",
-        "esquec",
-        "esqueç",
-    ),
-    *(
-        "dimentica",
-        "игнорир",
-        "забудь",
-        "忽略",
-        "无视",
-        "忘",
-        "無視",
-        "تجاهل",
-        "evaluat",
-        "judge",
-        "grader",
-        "assessor",
-    ),
-    *(
-        "reviewer",
-        "prüfer",
-        "bewerter",
-        "évaluateur",
-        "evaluador",
-        "supported",
-        "faithfulness",
-        "alignment",
-        "preferred",
-    ),
-    *("score", "system", "assistant", "<|", "inst]", "you are"),
-)
-
+    *_ASCII_HINTS,
+    "esqueç", "игнорир", "забудь", "忽略", "无视", "忘", "無視", "تجاهل", "prüfer", "évaluateur",
+)  # fmt: skip
 
 # Text that closes what only a prompt opens wants its reader to believe that the material has ended.
 _FALSE_TAG = re.compile(r"</\s*(?:answer|context|question|documents?)(?:-\w+)?\s*>")
@@ -98,7 +65,8 @@ _FALSE_TAG = re.compile(r"</\s*(?:answer|context|question|documents?)(?:-\w+)?\s
 def may_address_judge(text: str) -> bool:
     """Tell cheaply whether any of several texts, put into one, could speak to whoever judges them."""
     lowered = text.lower()
-    return "</" in lowered or any(hint in lowered for hint in _HINTS)
+    hints = _ASCII_HINTS if lowered.isascii() else _HINTS  # most texts are plain, and so are most hints
+    return "</" in lowered or any(hint in lowered for hint in hints)
 
 
 def addresses_judge(text: str) -> bool:

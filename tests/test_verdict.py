@@ -1,8 +1,20 @@
-"""The one sentence that sums up a diff."""
+"""The one sentence that sums up a diff, and copies of what is judged."""
 
 import pytest
+from pydantic import BaseModel
 
-from enricher.verdict import AlignmentStatus, IssueType, Quote, QuoteCheck, Segment, summary_of
+from enricher.verdict import (
+    AlignmentStatus,
+    DiffResult,
+    IssueType,
+    Provenance,
+    Quote,
+    QuoteCheck,
+    Segment,
+    Status,
+    Verdict,
+    summary_of,
+)
 
 QUOTE = Quote(document_id="d2", text="Refunds take 60 days.", start=0, end=21, check=QuoteCheck.VERIFIED)
 
@@ -55,3 +67,24 @@ def test_a_long_finding_is_cut_at_a_word():
     summary = summary_of([segment(AlignmentStatus.UNSUPPORTED, explanation="word " * 60)])
     assert summary.endswith("word…")
     assert len(summary) < 160
+
+
+@pytest.mark.parametrize("update", [None, {}, {"flags": ("a",), "failure": "why"}])
+def test_a_copy_is_what_pydantic_would_have_made(update):
+    verdict = Verdict(
+        trace_id="t",
+        span_id="s",
+        status=Status.OK,
+        result=DiffResult(segments=()),
+        provenance=Provenance(judge="diff", engine="local"),
+    )
+    copied, by_pydantic = verdict.model_copy(update=update), BaseModel.model_copy(verdict, update=update)
+    assert copied == by_pydantic
+    assert copied is not verdict
+    assert copied.model_fields_set == by_pydantic.model_fields_set
+    assert copied.model_dump_json(exclude_unset=True) == by_pydantic.model_dump_json(exclude_unset=True)
+    assert verdict.flags == ()
+    assert hash(copied) == hash(by_pydantic)
+    deep = verdict.model_copy(deep=True)
+    assert deep == verdict
+    assert deep.result is not verdict.result

@@ -20,6 +20,7 @@ _SQUARE = re.compile(r"\[(\^?[^\[\]\n]{1,60})\](?!\()|\[(\d{1,3})\]\([^)\s]+\)")
 _LENTICULAR = re.compile(r"【([^】\n]{1,80})】")
 _SUPERSCRIPT = re.compile(r"(?<=[^\s\d⁰¹²³⁴-⁹])([¹²³⁴-⁹][⁰¹²³⁴-⁹]?)(?!\w)")
 _ROUND = re.compile(r"\((?:source|sources|see|quelle|quellen|fuente|fonte|source\s*:)\s*:?\s+([^()\n]{1,80})\)", re.I)
+_MAY_CITE = re.compile(r"[\[(【¹²³⁴-⁹]")  # every marker has one of these
 _FROM_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _NUMBER = re.compile(r"\^?(\d{1,3})")
 _RANGE = re.compile(r"\^?(\d{1,3})\s*[-–—]\s*\^?(\d{1,3})")
@@ -53,6 +54,8 @@ def check_citations(item: Item, *, base: int | None = None) -> tuple[Citation, .
 
     `base` is the number of the first document (0 or 1); None infers it once for the answer: 0 if a 0 is cited.
     """
+    if not _MAY_CITE.search(item.answer) and not item.metadata.get("citations"):
+        return ()
     library = _Library(item, base)
     sentences = [sentence for sentence in item.sentences if sentence.is_checkable]
     found = [(sentence, library.markers(sentence)) for sentence in sentences]
@@ -188,6 +191,8 @@ def _judged(citation: Citation, document: Document, library: _Library) -> Citati
 
 def _statements(sentence: Sentence, markers: Sequence[Marker]) -> Iterator[tuple[Marker, str]]:
     """Yield each marker with what it is given for: the words since the marker before, or else the whole sentence."""
+    if not markers:
+        return
     whole = _without(sentence, markers, sentence.start, sentence.end)
     since, last = sentence.start, ""
     for marker in markers:

@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import orjson
 
 from enricher.judges.wire import Answered, Unreached
 
 _MOST_BYTES = 16 << 20  # of an answer to one question; a server that sends for ever must not fill the memory
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Transport:
@@ -46,8 +46,7 @@ class Transport:
             Unreached: no whole answer came within the time.
         """
         headers = {"Content-Type": "application/json"}
-        data = _encode(body).encode()
-        return await self.request("POST", "/chat/completions", data=data, headers=headers, timeout_s=timeout_s)
+        return await self.request("POST", "/chat/completions", data=_json(body), headers=headers, timeout_s=timeout_s)
 
     async def request(
         self,
@@ -101,6 +100,13 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:  # a lone surrogate, for which UTF-8 has no bytes and JSON an escape
+        return json.dumps(body).encode()
 
 
 async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:

@@ -35,10 +35,16 @@ _BLENDED = "conflict_blended"
 
 def verify(verdict: Verdict, item: Item) -> Verdict:
     """Check all evidence of a verdict, downgrade what rests on none, fill in span ids, flag suspected injections."""
+    checked = verify_evidence(verdict, item)
     suspicions = flag_injection(item)
+    return checked.model_copy(update={"flags": _merged(checked.flags, suspicions)}) if suspicions else checked
+
+
+def verify_evidence(verdict: Verdict, item: Item) -> Verdict:
+    """Check all evidence of a verdict, as `verify` does, but not whether a text of the item addresses its judge."""
     result = verdict.result
     if result is None or isinstance(result, HalvesResult):
-        return verdict.model_copy(update={"flags": _merged(verdict.flags, suspicions)})
+        return verdict
     library = _Library(item.documents, item.answer)
     parts = tuple(_checked(part, item, library) for part in result.parts)
     raised = [flag for flag in ("evidence_not_verified", "misattributed") if any(flag in p.flags for p in parts)]
@@ -46,7 +52,7 @@ def verify(verdict: Verdict, item: Item) -> Verdict:
     if isinstance(result, ConsistencyResult):
         conflicts = (_checked_conflict(conflict, library) for conflict in result.conflicts)
         result = result.model_copy(update={"conflicts": tuple(c for c in conflicts if len(c.document_ids) > 1)})
-    return verdict.model_copy(update={"result": result, "flags": _merged(verdict.flags, raised, suspicions)})
+    return verdict.model_copy(update={"result": result, "flags": _merged(verdict.flags, raised)})
 
 
 def verify_part(part: Part, item: Item) -> Part:

@@ -49,6 +49,11 @@ _ADDRESSES_JUDGE = re.compile(
 
 # At least one of these is in every text that the pattern above finds.
 _ASCII_HINTS = (
+    "ignor", "disregard", "forget", "override", "bypass", "vergiss", "missacht", "oublie", "olvida", "esquec",
+    "dimentica", "evaluat", "judge", "grader", "assessor", "reviewer", "bewerter", "evaluador", "supported",
+    "faithfulness", "alignment", "preferred", "score", "system", "assistant", "<|", "inst]", "you are",
+)  # fmt: skip
+_HINTS = (
     "ignor", "disregard", "forget", "override", "bypass", "vergiss", "missacht", "oublie", "olvida", "esquec", "dimentica",
     "evaluat", "judge", "grader", "assessor", "reviewer", "bewerter", "evaluador", "supported", "faithfulness", "alignment",
     "preferred", "score", "system", "assistant", "<|", "inst]", "you are",

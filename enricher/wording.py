@@ -54,11 +54,6 @@ _ASCII_HINTS = (
     "faithfulness", "alignment", "preferred", "score", "system", "assistant", "<|", "inst]", "you are",
 )  # fmt: skip
 _HINTS = (
-    "ignor", "disregard", "forget", "override", "bypass", "vergiss", "missacht", "oublie", "olvida", "esquec", "dimentica",
-    "evaluat", "judge", "grader", "assessor", "reviewer", "bewerter", "evaluador", "supported", "faithfulness", "alignment",
-    "preferred", "score", "system", "assistant", "<|", "inst]", "you are",
-)  # fmt: skip
-_HINTS = (
     *_ASCII_HINTS,
     "esqueç", "игнорир", "забудь", "忽略", "无视", "忘", "無視", "تجاهل", "prüfer", "évaluateur",
 )  # fmt: skip

@@ -16,7 +16,7 @@ from enricher.errors import SetupError
 from enricher.judges.budget import Permit, Spending
 from enricher.judges.deadline import Deadline, deadline_of_this_trace
 from enricher.judges.dialect import Question, is_filtered, is_out_of_money, is_too_long, stated_limit
-from enricher.judges.endpoint import Address, Carrier, Down, Endpoint, Limits
+from enricher.judges.endpoint import Address, Carrier, Down, Endpoint, Limits, spread
 from enricher.judges.gate import Gate
 from enricher.judges.prices import Prices, estimate
 from enricher.judges.reply import clean
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 SAFE_WINDOW = 8192  # tokens assumed for a model of unknown context size
 _TRANSIENT = frozenset({408, 409, 425, 429})
+_REFUSALS = 12  # that say when to come back: on a busy server a question meets more of them than of any fault
 
 
 class ChatOptions(BaseModel):
@@ -86,10 +87,10 @@ class NoReply:
 
 
 class _Again(NamedTuple):
-    """A reason to try again, and whether the endpoint itself makes the next call wait."""
+    """A reason to try again, and how long the server asked this call to wait."""
 
     why: str
-    is_told_when: bool = False
+    after_s: float | None = None
     is_free: bool = False  # not counted: the way of asking was changed, or another endpoint is asked
 
 
@@ -122,7 +123,8 @@ class Chat:
         )
         timing: Mapping[str, Any] = {"sleep": sleep, "jitter": jitter, "clock": clock}
         self._endpoints = [
-            Endpoint(address, limits, seed=options.seed, **timing) for address in (first, *options.fallbacks)
+            Endpoint(address, limits, seed=options.seed, has_others=bool(options.fallbacks), **timing)
+            for address in (first, *options.fallbacks)
         ]
         self._spending = spending
         self._carrier = carrier
@@ -193,8 +195,8 @@ class Chat:
         expected = estimate(question.messages, question.max_tokens, self.options.prices)
         least = self.options.prices.cost(prompt=expected.prompt_tokens, cached=0, completion=0)
         deadline = Deadline(self.options.deadline_s, self._clock, within=deadline_of_this_trace())
-        failed, why = 0, ""
-        while failed < self.options.attempts:
+        failed = refused = 0
+        while True:
             permit = await self._spending.admit(least, expected.cost) if self._spending is not None else None
             if permit is None and self._spending is not None:
                 return NoReply(status=Status.BUDGET_EXCEEDED, failure=self._spending.used_up or "over budget")
@@ -203,12 +205,15 @@ class Chat:
                 return outcome
             if outcome.is_free:
                 continue
-            failed += 1
             why = outcome.why
-            if failed == self.options.attempts:
+            if outcome.after_s:
+                refused += 1
+            else:
+                failed += 1
+            if failed == self.options.attempts or refused == _REFUSALS:
                 break
             # Of several endpoints another one may answer at once.
-            pause = 0.0 if outcome.is_told_when or self._has_other() else self._pause(failed)
+            pause = 0.0 if self._has_other() else self._pause(failed, outcome.after_s)
             if max(pause, self._wait()) > deadline.left or not deadline.left:
                 why = f"{why}; the next attempt would be past the deadline"
                 break
@@ -265,7 +270,9 @@ class Chat:
     def _wait(self) -> float:
         return min((endpoint.wait for endpoint in self._endpoints if endpoint.refusal is None), default=0.0)
 
-    def _pause(self, failed: int) -> float:
+    def _pause(self, failed: int, asked_s: float | None) -> float:
+        if asked_s:
+            return spread(asked_s, self._jitter)
         return min(30.0, 0.5 * 2.0 ** (failed - 1)) * (0.5 + 0.5 * self._jitter())
 
     # what came back
@@ -321,7 +328,7 @@ class Chat:
         if status in (401, 402, 403, 404) or is_out_of_money(status, text):
             return self._out_of_use(endpoint, _what_to_mend(status, endpoint.address))
         if status in _TRANSIENT or status >= 500:
-            return _Again(f"HTTP {status}", is_told_when=bool(retry_after(answered.headers)))
+            return _Again(f"HTTP {status}", after_s=retry_after(answered.headers))
         if endpoint.dialect.has_answered:
             failure = f"the model server refused this request (HTTP {status})"
             return NoReply(status=Status.JUDGE_UNAVAILABLE, failure=failure)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from enricher.judges.transport import Transport
 
 _OVERLOAD = frozenset({429, 503, 529})
+_SHORT_S = 5.0  # a refusal that asks for more is hardly meant for one call alone
 _HOPS = 2  # turns of the event loop: in the first one all who wait are woken, in the second one they send
 
 
@@ -53,6 +54,11 @@ class Limits(BaseModel):
     patience_s: float = Field(default=60.0, ge=0)  # how long a server that is down is waited for
 
 
+def spread(wait_s: float, jitter: Callable[[], float]) -> float:
+    """Lengthen a wait that a server asks for, by a little that differs: not all who wait come back as one."""
+    return wait_s + min(1.0, 0.1 * wait_s + 0.05) * jitter()
+
+
 class Down(Unreached):
     """The endpoint is down: no call was made."""
 
@@ -69,6 +75,7 @@ class Endpoint:
         limits: Limits,
         *,
         seed: int | None = None,
+        has_others: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
@@ -84,6 +91,8 @@ class Endpoint:
             requests=limits.requests_per_minute, tokens=limits.tokens_per_minute, sleep=sleep, clock=clock
         )
         self._limits = limits
+        self._has_others = has_others  # which can be asked while this one wants to be left alone
+        self._refusals = 0  # since the last answer
         self._sleep = sleep
         self._jitter = jitter
         self._clock = clock
@@ -128,8 +137,7 @@ class Endpoint:
                 if (wait := self.wait) > 0:
                     if wait > deadline.left:
                         raise Down(f"the server asks to be left alone for {wait:.0f} s, which is past the deadline")
-                    # Each a little differently, not to come back as one.
-                    await self._sleep(wait + min(1.0, 0.1 * wait + 0.05) * self._jitter())
+                    await self._sleep(spread(wait, self._jitter))
                 turn.begin()
                 answered = await self.transport.send(body, timeout_s=min(self._limits.timeout_s, deadline.left))
             except Unreached as error:
@@ -154,12 +162,17 @@ class Endpoint:
             self._breaker.failed(question, entry)
         else:
             self._breaker.succeeded()
-        if answered.status != 200:
-            if question.slot is not None:
-                question.slot.amount = 0  # a refused request used no tokens
-            after = retry_after(answered.headers) if answered.status in _OVERLOAD else None
-            if after:
-                # All calls wait, not only the one that was told.
+        if answered.status == 200:
+            self._refusals = 0
+            return
+        if question.slot is not None:
+            question.slot.amount = 0  # a refused request used no tokens
+        after = retry_after(answered.headers) if answered.status in _OVERLOAD else None
+        if after:
+            self._refusals += 1
+            # One refusal among answers, and the call that met it waits. Of several in a row, or of a long rest, all
+            # calls are meant; and where another endpoint can be asked, none need wait.
+            if self._refusals > 1 or after > _SHORT_S or self._has_others:
                 self._resumes = max(self._resumes, self._clock() + after)
 
     @property

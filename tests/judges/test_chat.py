@@ -399,6 +399,40 @@ async def test_what_the_server_asks_of_one_call_all_calls_keep_to(server, connec
     assert all(20 <= pause <= 22 for pause in sleeps)
 
 
+async def test_a_short_refusal_among_answers_holds_back_the_call_that_met_it_and_no_other(server, connect):
+    server.script(SLOW, Say("{}"), when="told")
+    chat, sleeps = connect(server)
+    told, other = await asyncio.gather(ask(chat, "told JSON"), ask(chat, "other JSON"))
+    assert isinstance(told, Reply)
+    assert isinstance(other, Reply)
+    assert len(sleeps) == 1
+    assert 2 <= sleeps[0] < 3
+
+
+async def test_short_refusals_in_a_row_are_meant_for_all_calls(server):
+    server.script(SLOW, SLOW, Say("{}"), when="told")
+    sleeps = Sleeps()
+    options = ChatOptions(base_url=server.url, model="m", api_key=KEY)
+    chat = Chat(options, sleep=sleeps, jitter=lambda: 0.0, clock=lambda: 0.0)
+    await ask(chat, "told JSON")
+    assert len(sleeps) == 3  # after each of them, and as one of all calls
+    await ask(chat, "other JSON")
+    assert sleeps == [2.0] * 4
+    await chat.aclose()
+
+
+async def test_refusals_that_say_when_to_come_back_use_up_no_attempts(server, connect):
+    server.script(*[SLOW] * 6, Say("{}"), when="at last")
+    server.script(SLOW, when="never")
+    chat, sleeps = connect(server, attempts=2)
+    reply = await ask(chat, "at last JSON")
+    assert isinstance(reply, Reply)
+    assert reply.usage.calls == 7
+    assert len(sleeps) == 6
+    assert (await ask(chat, "never JSON")).status is Status.JUDGE_UNAVAILABLE
+    assert len(server.requests) == 7 + 12
+
+
 async def test_a_wait_of_our_own_is_no_part_of_the_deadline(server, connect):
     chat, sleeps = connect(server, requests_per_minute=1, deadline_s=30)
     for _ in range(4):

@@ -24,6 +24,8 @@ from enricher.steps.verification import verify, verify_evidence
 from enricher.trace import Extraction, Item, RawTrace, Rejection, TraceRef
 from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResult, Provenance, Usage, Verdict
 
+_PIECE = 2000  # bytes
+
 # Looks up a final verdict of the same judge version on the same input; None when it has to be judged.
 Recall = Callable[[TraceRef, Item, Provenance], Awaitable[Verdict | None]]
 
@@ -197,4 +199,9 @@ def _cited(verdict: Verdict, item: Item, base: int | None) -> Verdict:
 def input_hash(item: Item) -> str:
     """Digest everything the judge sees of an item; the same input under the same judge version is judged once."""
     seen = [item.question, item.answer, [(document.id, document.text) for document in item.documents], item.flags]
-    return hashlib.sha256(json.dumps(seen, ensure_ascii=True).encode()).hexdigest()[:32]
+    content = json.dumps(seen, ensure_ascii=True).encode()
+    digest = hashlib.sha256()
+    # For a larger piece hashlib lets go of the interpreter, and a thread that takes it keeps it for a millisecond.
+    for start in range(0, len(content), _PIECE):
+        digest.update(content[start : start + _PIECE])
+    return digest.hexdigest()[:32]

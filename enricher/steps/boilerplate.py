@@ -137,5 +137,14 @@ def is_boilerplate(sentence: str) -> bool:
         return True
     if admission := _ADMISSIONS.match(sentence):
         return not _GOES_ON.search(sentence, admission.end())
-    is_one = _COURTESIES.match(sentence) or _ANNOUNCEMENTS.match(sentence)
-    return bool(is_one) and not _DIGIT.search(_OWN_NUMBERS.sub("", sentence))
+    is_one = _COURTESIES.match(sentence) is not None or _is_announcement(sentence)
+    return is_one and not _DIGIT.search(_OWN_NUMBERS.sub("", sentence))
+
+
+def _is_announcement(sentence: str) -> bool:
+    # The pattern tries every place in a sentence, which takes long; each of its forms holds one of these. They do
+    # without "i", for which the pattern takes a dotless one too.
+    text = sentence.casefold()
+    may_be = "here" in text or "follow" in text or "these" in text or "answer" in text
+    may_be = may_be or "summar" in text or "descr" in text or "sted" in text
+    return may_be and _ANNOUNCEMENTS.match(sentence) is not None

@@ -6,8 +6,9 @@ to the sentence before them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import sentencex  # type: ignore[import-untyped]  # ships no type information
@@ -49,6 +50,7 @@ _QUOTE_MARK = re.compile(r"\s*>+\s?")
 _TABLE_ROW = re.compile(r"\s*\|.*\|\s*$")
 _TABLE_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}$")
+_LINES_APART = (_FENCE, _TABLE_ROW, _TABLE_RULE, _RULE, _HEADING)  # no paragraph goes on in them, nor a list item
 _TERMINAL = tuple(".!?…。！？｡।॥؟۔။።:;\"'”’»)）」』]")
 _LOOK_BACK = 80  # characters of the sentence before that decide whether it had really ended
 _WRAP_WIDTH = 55  # a line at least this long without an end mark was probably wrapped by its writer
@@ -79,7 +81,7 @@ _MAY_BE_LAST = _words(
     apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit
     ibid u.n r.i.p i.d ff f"""
 )
-_LONG_WORD = 7  # letters; an abbreviation has fewer
+_ABBREVIATIONS = _NEVER_LAST | _MAY_BE_LAST
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«/])((?:[^\W\d_]{1,6}\.){1,4})\s*$")
 _ORDINAL = re.compile(
     r"(?:^|\b(?:der|die|das|dem|den|des|am|im|vom|zum|zur|bis|ab|seit|il|le|el)\s)\s*\d{1,3}\.\s*$", re.I
@@ -106,11 +108,21 @@ def _document_sentences(document: Document) -> tuple[Sentence, ...]:
 
 
 def _numbered(text: str, prefix: str, *, with_boilerplate: bool) -> tuple[Sentence, ...]:
+    # The library takes only what UTF-8 can write; offsets stay.
+    readable = text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
     found: list[Sentence] = []
-    for number, (start, end, checkable) in enumerate(_spans(text), 1):
-        piece = text[start:end]
-        checkable = checkable and _states_something(piece) and not (with_boilerplate and is_boilerplate(piece))
-        found.append(Sentence(id=f"{prefix}{number}", start=start, end=end, text=piece, is_checkable=checkable))
+    for block in _blocks(readable):
+        spans = _sentences(readable, block.start, block.end) if block.is_prose else [(block.start, block.end)]
+        for span_start, span_end in spans:
+            piece = text[span_start:span_end].rstrip()
+            end = span_start + len(piece)
+            piece = piece.lstrip()
+            if not piece:
+                continue
+            checkable = block.is_checkable and _states_something(piece)
+            checkable = checkable and not (with_boilerplate and is_boilerplate(piece))
+            name, start = f"{prefix}{len(found) + 1}", end - len(piece)
+            found.append(Sentence(id=name, start=start, end=end, text=piece, is_checkable=checkable))
     return tuple(found)
 
 
@@ -123,24 +135,6 @@ def _states_something(piece: str) -> bool:
 
 def _has_word(piece: str) -> bool:
     return piece[:1].isalnum() or bool(_HAS_WORD.search(piece))
-
-
-def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
-    if not text.isascii():
-        text = _LONE_SURROGATE.sub("\ufffd", text)  # the library takes only what UTF-8 can write; offsets stay
-    for block in _blocks(text):
-        pieces = _sentences(text, block.start, block.end) if block.is_prose else [(block.start, block.end)]
-        for start, end in pieces:
-            start, end = _stripped(text, start, end)
-            if start < end:
-                yield start, end, block.is_checkable
-
-
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    if start < end and not (text[start].isspace() or text[end - 1].isspace()):
-        return start, end
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
 
 def _lines(text: str) -> list[_Line]:
@@ -163,6 +157,10 @@ def _blocks(text: str) -> Iterator[_Block]:
         line = lines[at]
         if not line.text.strip():
             at += 1
+        elif not _has_form(line.text, _LINES_APART):
+            last = _paragraph_end(lines, at)
+            yield _paragraph(lines, at, last)
+            at = last + 1
         elif fence := _FENCE.match(line.text):
             last = _fence_end(lines, at, fence.group(1))
             yield _Block(line.start, lines[last].end, is_prose=False, is_checkable=False)
@@ -170,19 +168,18 @@ def _blocks(text: str) -> Iterator[_Block]:
         elif _TABLE_ROW.match(line.text) or _TABLE_RULE.match(line.text) or _RULE.match(line.text):
             yield _Block(line.start, line.end, is_prose=False, is_checkable=_is_table_body(lines, at))
             at += 1
-        elif _HEADING.match(line.text):
+        else:
             yield _Block(line.start, line.end, is_prose=False, is_checkable=False)
             at += 1
-        else:
-            last = _paragraph_end(lines, at)
-            yield _paragraph(lines, at, last)
-            at = last + 1
 
 
 def _starts_structure(text: str) -> bool:
-    return bool(_BULLET.match(text) or _HEADING.match(text) or _FENCE.match(text) or _TABLE_ROW.match(text)) or (
-        text.lstrip()[:1] == ">" or text.rstrip()[-1:] in (":", "：")
-    )
+    return _has_form(text, (_BULLET, _HEADING, _FENCE, _TABLE_ROW, _QUOTE_MARK)) or text.rstrip()[-1:] in (":", "：")
+
+
+def _has_form(line: str, forms: Sequence[re.Pattern[str]]) -> bool:
+    """Tell whether a line begins in one of the forms of Markdown; none of them begins with two letters."""
+    return not line[:2].isalpha() and any(form.match(line) for form in forms)
 
 
 def _fence_end(lines: list[_Line], at: int, mark: str) -> int:
@@ -206,16 +203,10 @@ def _paragraph_end(lines: list[_Line], at: int) -> int:
 
 
 def _continues(line: str, following: str) -> bool:
-    if not following.strip() or _starts_block(following):
-        return False
-    if line.rstrip().endswith(_TERMINAL):
+    if not following.strip() or line.rstrip().endswith(_TERMINAL) or _has_form(following, (*_LINES_APART, _BULLET)):
         return False
     first = following.lstrip()[0]
     return first.islower() or len(line) >= _WRAP_WIDTH
-
-
-def _starts_block(line: str) -> bool:
-    return any(form.match(line) for form in (_BULLET, _FENCE, _TABLE_ROW, _HEADING, _RULE, _TABLE_RULE))
 
 
 def _paragraph(lines: list[_Line], first: int, last: int) -> _Block:
@@ -240,20 +231,16 @@ def _is_short_label(line: str) -> bool:
 
 def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the sentence spans of one block of prose, false boundaries repaired."""
-    spans: list[tuple[int, int]] = []
+    starts = [start]
     at = start
     for piece in sentencex.segment("en", text[start:end]):
         begin = text.find(piece, at, end)
         if begin < 0:  # the library dropped or changed characters: keep the original ones
             continue
+        if at > start and not _belongs_to_previous(text[max(starts[-1], at - _LOOK_BACK) : at], piece):
+            starts.append(at)
         at = begin + len(piece)
-        if spans and _belongs_to_previous(text[max(spans[-1][0], spans[-1][1] - _LOOK_BACK) : spans[-1][1]], piece):
-            spans[-1] = (spans[-1][0], at)
-        else:
-            spans.append((spans[-1][1] if spans else start, at))
-    if not spans:
-        return [(start, end)]
-    spans[-1] = (spans[-1][0], end)
+    spans = list(pairwise((*starts, end)))
     if "[" not in text and "【" not in text:
         return spans
     return [span for index in range(len(spans)) for span in [_with_own_citations(text, spans, index)] if span]
@@ -270,13 +257,15 @@ def _with_own_citations(text: str, spans: list[tuple[int, int]], index: int) -> 
 
 
 def _belongs_to_previous(previous: str, piece: str) -> bool:
+    tail = previous[-24:].rstrip()
+    # Nearly always a full stop stands after a word that can't be an abbreviation, and a word comes next.
+    if tail[-1:] == "." and piece[:1].isalnum():
+        word = tail[tail.rfind(" ") + 1 : -1]
+        if len(word) > 1 and word.isalpha() and word.lower() not in _ABBREVIATIONS:
+            return False
     if not (_has_word(piece) and _has_word(previous)) or (not piece[0].isalnum() and _ONLY_CITATION.match(piece)):
         return True
-    tail = previous[-24:].rstrip()
     if tail[-1:] != ".":
-        return False
-    last_letters = tail[-_LONG_WORD - 1 : -1]
-    if len(last_letters) == _LONG_WORD and last_letters.isalpha():
         return False
     if found := _LAST_WORD.search(tail):
         word = found.group(1).rstrip(".").lower()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from enricher.steps import boilerplate
 from enricher.steps.boilerplate import is_boilerplate
 from enricher.steps.segmentation import split_item, split_text
 from enricher.trace import Document, Item, SpanId, TraceId
@@ -241,3 +242,9 @@ def test_no_pattern_takes_more_than_linear_time(unit):
 def test_announcements_refusals_and_names_of_sources_state_nothing(sentence, expected):
     # Asked of the sentence alone: at the end of a block, one with a colon is the label of a list in any case.
     assert is_boilerplate(sentence) is not expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.from_regex(boilerplate._ANNOUNCEMENTS, fullmatch=True))
+def test_what_the_pattern_of_announcements_takes_is_held_against_it(text):
+    assert boilerplate._is_announcement(text)

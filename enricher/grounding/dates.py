@@ -130,7 +130,7 @@ _ZONES = {
     "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420, "JST": 540, "IST": 330,
 }  # fmt: skip
 _NUMERIC_HINT = re.compile(r"\d[./-]\d")
-_YEAR_HINT = re.compile(r"\d{4}")
+_YEAR_HINT = re.compile(rf"{_YEAR}(?!\d)")
 _TIME_HINT = re.compile(r"\d(?:[:.h]\d\d|\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|h\b))", re.I)
 TIME_WORDS = frozenset(("noon", "midday", "midnight"))
 _NOON = 12 * 60

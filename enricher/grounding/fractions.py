@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import SIGNS, Quantity, measured, unit_after
@@ -25,6 +24,19 @@ _PARTS = {
     "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "drittel": 3, "viertel": 4,
     "fünftel": 5, "tier": 3, "quart": 4, "tercio": 3, "cuarto": 4,
 }  # fmt: skip
+_PART_WORDS = frozenset(
+    map(
+        fold,
+        word_set(
+            """third thirds quarter quarters fourth fourths fifth fifths sixth sixths eighth eighths tenth tenths
+            drittel viertel fünftel tiers quart quarts tercio tercios cuarto cuartos"""
+        ),
+    )
+)
+_COUNTS = word_set("a one two three four five ein zwei drei un deux trois dos tres")
+ODDS_WORDS = word_set("in out")  # between two numbers: "one in four"
+# Without one of these or a sign no fraction is written.
+FRACTION_WORDS = _PART_WORDS | ODDS_WORDS | frozenset(map(fold, word_set("half hälfte moitié mitad")))
 _ODDS = re.compile(
     r"(?:\d|one|two|three|four|five|nine)\s+in\s+(?:every\s+)?(?:\d|two|three|four|five|ten|twenty)", re.I
 )
@@ -33,9 +45,13 @@ _ARTICLE = re.compile(r"\s*(?:an?\b)?")
 
 def find_fractions(text: str, words: AbstractSet[str], *, has_digit: bool) -> list[Quantity]:
     """Return the shares of a text that are written as fractions: "half of", "two thirds of", "one in four", "3/4"."""
-    if words.isdisjoint(FRACTION_WORDS) and not ("/" in text and has_digit) and SIGNS.keys().isdisjoint(text):
+    has_sign = not text.isascii() and not SIGNS.keys().isdisjoint(text)
+    if words.isdisjoint(FRACTION_WORDS) and not ("/" in text and has_digit) and not has_sign:
         return []
-    if words & FRACTION_WORDS == {"in"} and not _ODDS.search(text):
+    named = words & FRACTION_WORDS
+    if named == {"in"} and not _ODDS.search(text):
+        return []
+    if named and named <= _PART_WORDS and _counts_no_parts(text, words):
         return []
     found: list[Quantity] = []
     for match in _FRACTION.finditer(text):
@@ -53,20 +69,15 @@ def find_fractions(text: str, words: AbstractSet[str], *, has_digit: bool) -> li
             ratio = find_unit("%")
             assert ratio is not None
             found.append(
-                replace(measured(text, match.start(), end, (value * 100,), ratio), is_weak=weak, precision=0.005)
+                measured(text, match.start(), end, (value * 100,), ratio)._replace(is_weak=weak, precision=0.005)
             )
     return found
 
 
-FRACTION_WORDS = frozenset(
-    map(
-        fold,
-        word_set(
-            """half hälfte moitié mitad third thirds quarter quarters fourth fourths fifth fifths sixth sixths eighth
-            eighths tenth tenths drittel viertel fünftel tiers quart quarts tercio tercios cuarto cuartos in out"""
-        ),
-    )
-)
+def _counts_no_parts(text: str, words: AbstractSet[str]) -> bool:
+    """Tell quickly that the words for parts in a text are no fractions: most say which one, "the third office"."""
+    is_plain = text.isascii() and "'" not in text  # so that its words are those that the pattern sees
+    return is_plain and "/" not in text and words.isdisjoint(_COUNTS)
 
 
 def _fraction_value(match: re.Match[str]) -> float:

@@ -1,7 +1,7 @@
 """Recognise text in documents that instructs whoever evaluates or answers, and is therefore no evidence."""
 
 import re
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
 
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.tokens import lowered
@@ -41,9 +41,9 @@ _INSTRUCTION = re.compile(
 _QUOTED = re.compile(r"[\"“„«‘'][^\"”“»’']*$")
 
 
-def addresses_the_judge(sentence: str, words: AbstractSet[str]) -> bool:
+def addresses_the_judge(sentence: str, words: Iterable[str]) -> bool:
     """Tell whether a sentence instructs its reader how to judge, given its folded words; quoting one does not."""
-    if words.isdisjoint(_HINTS):
+    if _HINTS.isdisjoint(words):
         return False
     found = _INSTRUCTION.search(lowered(sentence))
     return found is not None and not _QUOTED.search(sentence[: found.start()])

@@ -1,7 +1,7 @@
 """Read what stands around a number: scale, unit or currency, the label it numbers, its bound."""
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from enricher.grounding.bounds import Bound, bound_after, bound_before
 from enricher.grounding.dates import Date, FoundTime
@@ -10,8 +10,7 @@ from enricher.grounding.tokens import SIGNS_IN_WORDS, fold, key_of
 from enricher.grounding.units import CURRENCY_MARKS, UNSPACED_UNITS, Unit, find_unit
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A value in a text. `values` holds its possible readings in the unit of its dimension."""
 
     start: int
@@ -126,7 +125,7 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
             detail=detail.group() if detail else "",
         )
     value = measured(text, start, end, values, unit, precision)
-    return replace(value, is_scaled=True) if scale > 1 else value
+    return value._replace(is_scaled=True) if scale > 1 else value
 
 
 def measured(

@@ -111,6 +111,8 @@ def read_digits(raw: str, *, decimal_comma: bool | None = None) -> tuple[float, 
 
     `decimal_comma` says how the text around writes numbers; None means that it isn't known, so that "1.000" has two.
     """
+    if raw.isdecimal():
+        return (float(int(raw)),)
     raw = raw.translate(_ARABIC_SEPARATORS)
     body = re.sub(r"[\s'’_]", "", raw)
     marks = [c for c in body if c in ".,"]

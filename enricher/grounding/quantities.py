@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from enricher.grounding.bounds import Bound, bound_of_date
 from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, TIME_WORDS, Date, find_dates, find_times
-from enricher.grounding.fractions import FRACTION_WORDS, find_fractions
+from enricher.grounding.fractions import FRACTION_WORDS, ODDS_WORDS, find_fractions
 from enricher.grounding.measures import LABEL_DETAIL, Quantity, measured, read_value
 from enricher.grounding.numerals import (
     BEHIND_UNITS,
@@ -42,7 +41,14 @@ _ORDINAL = re.compile(r"[0-9](?<![\w.].)[0-9]{0,2}(?:st|nd|rd|th)\b")
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
-_VALUE_WORDS = NUMBER_WORDS | FRACTION_WORDS | MONTH_NAMES | QUARTER_WORDS | TIME_WORDS
+_VALUE_WORDS = NUMBER_WORDS | (FRACTION_WORDS - ODDS_WORDS) | MONTH_NAMES | QUARTER_WORDS | TIME_WORDS
+
+
+def may_hold_value(text: str, words: AbstractSet[str]) -> bool:
+    """Tell quickly whether looking for values can find any; `words` are the folded words of the text."""
+    if not text.isascii() or _ASCII_DIGIT.search(text):
+        return True
+    return not words.isdisjoint(_VALUE_WORDS) or _has_compound(text, words)
 
 
 def find_quantities(
@@ -51,8 +57,6 @@ def find_quantities(
     """Return the values of a text in order, none overlapping another; `words` are the folded words of its tokens."""
     first_digit = (_ASCII_DIGIT if text.isascii() else _DIGIT).search(text)
     has_digit = first_digit is not None
-    if not has_digit and text.isascii() and words.isdisjoint(_VALUE_WORDS) and not _has_compound(text, words):
-        return ()
     found: list[Quantity] = []
     names_month = not MONTH_NAMES.isdisjoint(words) and _names_month(tokens)
     names_quarter = not words.isdisjoint(QUARTER_WORDS)
@@ -158,7 +162,7 @@ def _dotted_label(text: str, start: int, end: int) -> Quantity | None:
         return None
     rest = LABEL_DETAIL.match(text, found.end())
     end = rest.end() if rest else found.end()
-    return replace(label, end=end, text=text[start:end], detail=text[start + len(found[1]) : end])
+    return label._replace(end=end, text=text[start:end], detail=text[start + len(found[1]) : end])
 
 
 def _number_code(text: str, match: re.Match[str]) -> Quantity | None:
@@ -192,7 +196,7 @@ def _worded(text: str, tokens: Sequence[Token], words: AbstractSet[str]) -> list
                 found.append(counted)
             continue
         is_weak = numeral.is_ambiguous and quantity.unit is None
-        found.append(replace(quantity, is_weak=True) if is_weak else quantity)
+        found.append(quantity._replace(is_weak=True) if is_weak else quantity)
     return found
 
 
@@ -241,7 +245,7 @@ def _said_twice(text: str, found: list[Quantity]) -> list[Quantity]:
         elif first.unit is None:
             joined[-1] = read_value(text, first.start, closing.end(), first.values, 0.0)
         else:
-            joined[-1] = replace(first, end=closing.end(), text=text[first.start : closing.end()])
+            joined[-1] = first._replace(end=closing.end(), text=text[first.start : closing.end()])
     return joined
 
 
@@ -265,7 +269,7 @@ def _range(text: str, left: Quantity, right: Quantity) -> Quantity | None:
     ):
         return None
     if left.time and right.time:
-        return replace(left, end=right.end, text=text[left.start : right.end], time_end=right.time)
+        return left._replace(end=right.end, text=text[left.start : right.end], time_end=right.time)
     fits = left.dimension == right.dimension or (left.unit is None and left.dimension == "count")
     if not (fits and left.values and right.values) or right.dimension.startswith(("label", "ordinal")):
         return None
@@ -275,8 +279,7 @@ def _range(text: str, left: Quantity, right: Quantity) -> Quantity | None:
     low = tuple(value * factor * scale + offset for value in left.values)
     if min(low) >= max(right.values):
         return None
-    return replace(
-        right,
+    return right._replace(
         start=left.start,
         text=text[left.start : right.end],
         values=low,

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import pairwise
@@ -11,7 +11,7 @@ from enricher.grounding.lazy import lazy
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.polarity import Marks, read_marks
-from enricher.grounding.quantities import find_quantities
+from enricher.grounding.quantities import find_quantities, may_hold_value
 from enricher.grounding.tokens import FULL, LIGHT, Token, Words, fold, lowered
 
 _LANGUAGE_WORDS = {
@@ -96,9 +96,7 @@ class Reading:
         # Blanks of the same length keep all offsets: a citation is no statement, and its number no value.
         self.text = _CITATION.sub(lambda found: " " * len(found.group()), text) if "[" in text or "【" in text else text
         self._words = Words(self.text)
-        self.words = set(self._words.spelled)
-        # A view keeps the order of the words, on which the order of equally good evidence may depend.
-        self.all_keys = dict.fromkeys(self._words.keys).keys()
+        self.all_keys = self._words.keys
 
     @lazy
     def lower(self) -> str:
@@ -111,9 +109,19 @@ class Reading:
         return self._words.tokens
 
     @property
+    def spelled(self) -> Sequence[str]:
+        """Return the words in order, folded."""
+        return self._words.spelled
+
+    @lazy
+    def words(self) -> set[str]:
+        """Return the words, folded."""
+        return set(self.spelled)
+
+    @property
     def pairs(self) -> Iterable[tuple[str, str]]:
         """Return the pairs of neighbouring words."""
-        return pairwise(self._words.spelled)
+        return pairwise(self.spelled)
 
     @lazy
     def language(self) -> str | None:
@@ -123,6 +131,8 @@ class Reading:
     @lazy
     def quantities(self) -> tuple[Quantity, ...]:
         """Return the values named in the sentence."""
+        if not may_hold_value(self.text, self.words):
+            return ()
         comma = None if self.language is None else self.language in _CONTINENTAL
         return find_quantities(self.text, self.tokens, self.words, decimal_comma=comma)
 
@@ -136,7 +146,23 @@ class Reading:
     @lazy
     def clauses(self) -> tuple[Clause, ...]:
         """Return the clauses; the words and values of each belong to no other."""
-        return tuple(_clauses(self.text, self.tokens, self.quantities, self._in_values))
+        cuts = self._cuts()
+        if not cuts and (self.tokens or self.quantities):
+            return (self.whole,) if self.whole.weight else ()
+        return tuple(_clauses(self.text, self.tokens, self.quantities, self._in_values, cuts))
+
+    def _cuts(self) -> list[int]:
+        """Return the offsets at which a clause ends and another begins, in order."""
+        text = self.text
+        cuts = [m.start() for m in (_ASCII_BREAK if text.isascii() else _BREAK).finditer(text)]
+        if "-" in text:
+            cuts += [m.start() for m in _DASH.finditer(text)]
+        if self.quantities:
+            cuts = [cut for cut in cuts if not any(q.start <= cut < q.end for q in self.quantities)]
+        if not _CONJUNCTIONS.isdisjoint(self.words):
+            joints = [t.start for t in self.plain if t.word in _CONJUNCTIONS]
+            cuts += [start for start in joints if text[start] not in "éè"]
+        return sorted(cuts)
 
     @lazy
     def whole(self) -> Clause:
@@ -146,13 +172,13 @@ class Reading:
     @lazy
     def plain(self) -> tuple[Token, ...]:
         """Return the words outside of values: "May" in a date is no verb."""
-        return tuple(t for t in self.tokens if t.start not in self._in_values)
+        in_values = self._in_values
+        return tuple([t for t in self.tokens if t.start not in in_values]) if in_values else self.tokens
 
     @lazy
     def keys(self) -> dict[str, float]:
         """Return the weight of each content key, words inside values left out."""
-        in_values = self._in_values
-        return weights_of([t for t in self.tokens if t.start not in in_values] if in_values else self.tokens)
+        return weights_of(self.plain)
 
     @lazy
     def weight(self) -> float:
@@ -211,17 +237,12 @@ def weights_of(tokens: Iterable[Token]) -> dict[str, float]:
 
 
 def _clauses(
-    text: str, tokens: tuple[Token, ...], quantities: tuple[Quantity, ...], in_values: frozenset[int]
+    text: str,
+    tokens: tuple[Token, ...],
+    quantities: tuple[Quantity, ...],
+    in_values: frozenset[int],
+    cuts: Sequence[int],
 ) -> Iterable[Clause]:
-    cuts = [m.start() for m in (_ASCII_BREAK if text.isascii() else _BREAK).finditer(text)]
-    if "-" in text:
-        cuts += [m.start() for m in _DASH.finditer(text)]
-    if quantities:
-        cuts = [cut for cut in cuts if not any(q.start <= cut < q.end for q in quantities)]
-    cuts += [
-        t.start for t in tokens if t.word in _CONJUNCTIONS and t.start not in in_values and text[t.start] not in "éè"
-    ]
-    cuts.sort()
     starts = [t.start for t in tokens]
     at_token = at_value = 0
     for cut in [*cuts, len(text) + 1]:

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from threading import Lock
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ class Token(NamedTuple):
     is_name: bool  # written like a name: a capital letter, or letters mixed with digits
 
 
+_Row = tuple[str, str, float, bool]  # a token without its place
 FULL, LIGHT, NOTHING = 1.0, 0.3, 0.0
 _BIGRAM_WEIGHT = 0.5  # scripts without spaces are read as overlapping pairs of characters
 # Signs within a word that Python counts as no letters: vowels of Indian scripts, vowel signs of Arabic.
@@ -51,7 +53,9 @@ _IS_MARK = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")  # accents, Arabic v
 
 def fold(word: str) -> str:
     """Return a word in lower case, in compatibility form and without accents."""
-    word = word.casefold() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
+    if word.isascii():
+        return word.casefold()
+    word = unicodedata.normalize("NFKC", word).casefold()
     if word.isascii():
         return word
     word = word.translate(_ARABIC_SHAPES) if _ARABIC.search(word) else word
@@ -123,7 +127,7 @@ def is_concept(key: str) -> bool:
     return key in _NAMED_CONCEPTS
 
 
-def _read(raw: str) -> tuple[str, str, float, bool]:
+def _read(raw: str) -> _Row:
     """Return the word, its key, its weight and whether it is written like a name."""
     folded = fold(raw).replace("’", "'")
     is_name = raw[:1].isupper()
@@ -139,10 +143,10 @@ def _read(raw: str) -> tuple[str, str, float, bool]:
     return folded, _CONCEPTS.get(stemmed, stemmed), weight, is_name
 
 
-class _Read(dict[str, tuple[str, str, float, bool]]):
+class _Read(dict[str, _Row]):
     """Remembers how words are read. A dictionary answers several times as fast as `functools.lru_cache`."""
 
-    def __missing__(self, raw: str) -> tuple[str, str, float, bool]:
+    def __missing__(self, raw: str) -> _Row:
         if len(self) >= _MEMORY:
             self.clear()
         found = self[raw] = _read(raw)
@@ -152,24 +156,41 @@ class _Read(dict[str, tuple[str, str, float, bool]]):
 _reading_of = _Read().__getitem__
 # Building a named tuple through its own constructor takes twice as long, and this is the busiest loop of the engine.
 _token = partial(tuple.__new__, Token)
-_APART = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+# Keeps letters, digits and apostrophes, of which some stand within a word; all else is space between words.
+_APART = bytes(code if code < 128 and (chr(code).isalnum() or code == ord("'")) else 32 for code in range(256))
+
+
+def _written(text: str) -> list[str]:
+    """Return the words of a text as they are written, in order."""
+    if not text.isascii():
+        return _TOKEN.findall(text)
+    # As the pattern does, in a fraction of its time.
+    runs = text.encode("ascii").translate(_APART).decode("ascii").split()
+    if "'" not in text:
+        return runs
+    return [*chain.from_iterable(_TOKEN.findall(run) if "'" in run else (run,) for run in runs)]
 
 
 class Words:
     """The words of a text. Where they stand is found out when first asked for: most sentences are only searched."""
 
+    __slots__ = ("_text", "_tokens", "keys", "spelled")
+
     def __init__(self, text: str) -> None:
         self._text = text
-        if text.isascii() and "'" not in text:
-            self._raw = text.encode("ascii").translate(_APART).decode("ascii").split()
-        else:
-            self._raw = _TOKEN.findall(text)
-        self._rows = [*map(_reading_of, self._raw)]
-        self.spelled = [row[0] for row in self._rows]
+        rows = [*map(_reading_of, _written(text))]
+        self.spelled = [row[0] for row in rows]
+        # The keys of the words with content, each once. A view keeps the order of the words, on which the order of
+        # equally good evidence may depend.
+        self.keys = {key: None for _, key, weight, _ in rows if weight}.keys()
         self._tokens: tuple[Token, ...] | None = None
-        if not _DEPENDENT.isdisjoint(self.spelled) or (not text.isascii() and _UNSPACED.search(text)):
-            self._tokens = tuple(_unspaced_tokens(text) if _UNSPACED.search(text) else self._dependent())
+        if not text.isascii() and _UNSPACED.search(text):
+            self._tokens = tuple(_unspaced_tokens(text))
+        elif not _DEPENDENT.isdisjoint(self.spelled) and _has_dependent(rows):
+            self._tokens = tuple(self._dependent())
+        if self._tokens is not None:
             self.spelled = [token.word for token in self._tokens]
+            self.keys = {token.key: None for token in self._tokens if token.weight}.keys()
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -178,20 +199,13 @@ class Words:
             self._tokens = tuple(self._placed())
         return self._tokens
 
-    @property
-    def keys(self) -> list[str]:
-        """Return the keys of the words with content, in order."""
-        if self._tokens is None:
-            return [key for _, key, weight, _ in self._rows if weight]
-        return [token.key for token in self._tokens if token.weight]
-
     def _placed(self) -> list[Token]:
         tokens = []
         end, find = 0, self._text.find
-        for raw, row in zip(self._raw, self._rows, strict=True):
+        for raw in _written(self._text):
             start = find(raw, end)  # between two words stands nothing that a word could begin with
             end = start + len(raw)
-            tokens.append(_token((start, end, *row)))
+            tokens.append(_token((start, end, *_reading_of(raw))))
         return tokens
 
     def _dependent(self) -> list[Token]:
@@ -206,6 +220,15 @@ class Words:
                 key, weight = _DIRECTIONS[word], FULL
             tokens.append(_token((start, end, word, key, weight, is_name)))
         return tokens
+
+
+def _has_dependent(rows: Sequence[_Row]) -> bool:
+    """Tell whether a word changes its meaning beside another: most that could, such as "in", don't."""
+    places = [place for place, row in enumerate(rows) if row[0] in _DEPENDENT]
+    return any(
+        rows[place][0] in _DIRECTIONS or (place and (rows[place - 1][1], rows[place][0]) in _PHRASES)
+        for place in places
+    )
 
 
 def tokenize(text: str) -> tuple[Token, ...]:

@@ -16,6 +16,7 @@ _FINITE = word_set(
 )
 _VERBS = _FINITE - {"may"}  # which may be a month
 _YEAR = re.compile(r"\d{4}")
+_ASCII_YEAR = re.compile(r"(?:1\d|2[01])\d\d(?!\d)")  # other digits, as of a number of a file, are read as no year
 _MOST_WORDS = 24  # of a heading
 _TITLE_SHARE = 0.65  # of capitals among its first words
 _TITLE_END = re.compile(r"[,;:(–—]")
@@ -43,18 +44,24 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
     """
     if text.startswith("#"):
         return True
-    if not is_first or not 0 < len(reading.tokens) <= _MOST_WORDS or not _VERBS.isdisjoint(reading.words):
+    if not is_first or not 0 < len(reading.spelled) <= _MOST_WORDS or not _VERBS.isdisjoint(reading.words):
         return False
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
-    head = [t for t in reading.tokens if t.end <= stop and t.weight and not _has_digit(t.word)]
-    is_title = len(head) > 1 and sum(t.is_name for t in head) >= _TITLE_SHARE * len(head)
-    if not is_title and not (_YEAR.search(text) and any(is_period(quantity) for quantity in reading.quantities)):
+    capitals = [t.is_name for t in reading.tokens if t.end <= stop and t.weight and not _has_digit(t.word)]
+    is_title = len(capitals) > 1 and sum(capitals) >= _TITLE_SHARE * len(capitals)
+    if not is_title and not _names_period(text, reading):
         return False
     if "may" in reading.words and any(token.word == "may" for token in reading.plain):
         return False
     opening = read(text[:stop])
     return is_title or not opening.tokens or not opening.whole.marks.is_past
+
+
+def _names_period(text: str, reading: Reading) -> bool:
+    """Tell whether a sentence names a year or a quarter of one; most show by their digits that they don't."""
+    has_year = (_ASCII_YEAR if text.isascii() else _YEAR).search(text)
+    return has_year is not None and any(is_period(quantity) for quantity in reading.quantities)
 
 
 def _has_digit(word: str) -> bool:

@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain, islice, takewhile
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from enricher.grounding.instructions import addresses_the_judge
 from enricher.grounding.lazy import lazy
@@ -17,7 +17,7 @@ from enricher.grounding.recent import Recent
 from enricher.grounding.scope import is_heading
 from enricher.grounding.statements import is_name, statements
 from enricher.grounding.structure import Field, Structure, read_structure
-from enricher.grounding.tokens import Token, fold
+from enricher.grounding.tokens import fold
 from enricher.trace import Document, Item, Sentence
 
 
@@ -46,15 +46,17 @@ _PREFIX = 5  # letters that two forms of a word must share at least
 _NOTHING: frozenset[str] = frozenset()
 _SHARED_PART = 0.7  # of the longer form
 
+V = TypeVar("V")
 
-class _Remembered(dict[str, tuple[str, ...]]):
+
+class _Remembered(dict[str, V], Generic[V]):
     """Computes what is not yet there."""
 
-    def __init__(self, compute: Callable[[str], tuple[str, ...]]) -> None:
+    def __init__(self, compute: Callable[[str], V]) -> None:
         super().__init__()
         self._compute = compute
 
-    def __missing__(self, key: str) -> tuple[str, ...]:
+    def __missing__(self, key: str) -> V:
         value = self[key] = self._compute(key)
         return value
 
@@ -69,8 +71,7 @@ class Evidence:
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._said_by_records: set[int] = set()
         self.fields: list[tuple[Field, int]] = []  # of structured documents, with their places; -1 without a value
-        self._index: dict[str, list[int]] = defaultdict(list)
-        self._languages: frozenset[str] | None = None
+        self._index: dict[str, list[int]] = {}  # the places of each key
         self._prefixes: dict[str, list[str]] = {}
         self._ranked: dict[tuple[tuple[str, float], ...], list[int]] = {}
         self._pools: dict[int, dict[str, float]] = {}
@@ -81,11 +82,13 @@ class Evidence:
         self.opposites = _Remembered(partial(_find_opposites, self._index)).__getitem__
         for document in item.documents:
             self._read_document(document)
+        index = defaultdict[str, list[int]](list)
+        for place, source in enumerate(self.sources):
+            for key in source.reading.all_keys:
+                index[key].append(place)
+        self._index.update(index)
         self._mark_seams()
-        count = len(self.sources) or 1
-        self.rarity: dict[str, float] = {
-            key: 1.0 + math.log(count / len(places)) for key, places in self._index.items()
-        }
+        self.rarity: Mapping[str, float] = _Remembered(partial(_rarity, self._index, len(self.sources)))
 
     def _read_document(self, document: Document) -> None:
         structure = read_structure(document.text)
@@ -103,7 +106,7 @@ class Evidence:
         names = {f.record: read(str(f.value)) for f in reversed(structure.fields) if is_name(f)}
         for said in statements(document.text, structure):
             reading = read(said.text)
-            if addresses_the_judge(said.text, reading.words):
+            if addresses_the_judge(said.text, reading.spelled):
                 if document.id not in self.instructing:
                     self.instructing.append(document.id)
                 continue
@@ -112,8 +115,6 @@ class Evidence:
             heading = names.get(said.record)
             self._said_by_records.add(place)
             self.sources.append(Source(document, said.start, said.end, reading, follows, None, heading))
-            for key in reading.all_keys:
-                self._index[key].append(place)
 
     def _note_fields(self, document: Document, structure: Structure) -> None:
         """Note where each field is said: in the first source that holds its end."""
@@ -129,8 +130,9 @@ class Evidence:
         heading: Reading | None = None
         title: int | None = 0  # where the title at the start of the document begins, as long as it goes on
         for sentence in sentences:
-            reading = read(sentence.text)
-            if addresses_the_judge(sentence.text, reading.words):
+            # Kept here and not by `read`: a context has more sentences than are worth remembering after it.
+            reading = Reading(sentence.text)
+            if addresses_the_judge(sentence.text, reading.spelled):
                 if document.id not in self.instructing:
                     self.instructing.append(document.id)
                 previous = title = None
@@ -142,8 +144,6 @@ class Evidence:
                 self.headings.add(place)
             else:
                 title = None
-            for key in reading.all_keys:
-                self._index[key].append(place)
             previous = place
 
     def _mark_seams(self) -> None:
@@ -159,13 +159,14 @@ class Evidence:
         """Tell whether the documents are written in other languages than the given one."""
         if language is None:
             return False
-        if self._languages is None:
-            # What was put into words here, "no take out", tells nothing, nor does an address on the web.
-            said = (s for n, s in enumerate(self.sources) if n not in self._said_by_records and "://" not in s.text)
-            known = Counter(source.reading.language for source in islice(said, _LANGUAGE_SAMPLE))
-            del known[None]
-            self._languages = frozenset(code for code in known if code)
-        return bool(self._languages) and language not in self._languages
+        # What was put into words here, "no take out", tells nothing, nor does an address on the web.
+        said = (s for n, s in enumerate(self.sources) if n not in self._said_by_records and "://" not in s.text)
+        is_known = False
+        for source in islice(said, _LANGUAGE_SAMPLE):
+            if source.reading.language == language:
+                return False
+            is_known = is_known or source.reading.language is not None
+        return is_known
 
     @lazy
     def pairs(self) -> set[tuple[str, str]]:
@@ -219,7 +220,10 @@ class Evidence:
         return pool
 
     def best(self, keys: Mapping[str, float], limit: int) -> list[int]:
-        """Return the places of the sentences that share most with the keys, best first; never more than eight."""
+        """Return the places of the sentences that share most with the keys, best first; never more than eight.
+
+        Each key weighs more than nothing.
+        """
         asked = tuple(keys.items())
         ranked = self._ranked.get(asked)
         if ranked is None:
@@ -228,7 +232,7 @@ class Evidence:
 
     def _rank(self, keys: Mapping[str, float]) -> list[int]:
         index, rarity = self._index, self.rarity
-        scores: dict[int, float] = {}
+        scores = [0.0] * len(self.sources)
         for key, weight in keys.items():
             places = index.get(key)
             if places is None:
@@ -239,8 +243,9 @@ class Evidence:
                 places = index[key]
             gain = weight * rarity[key]
             for place in places:
-                scores[place] = scores.get(place, 0.0) + gain
-        return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:_MOST_WANTED]  # of equal ones the first
+                scores[place] += gain
+        places = [place for place, score in enumerate(scores) if score]
+        return sorted(places, key=scores.__getitem__, reverse=True)[:_MOST_WANTED]  # of equal ones the first
 
 
 _RECENT: Recent[tuple[Document, ...], Evidence] = Recent(4)  # some megabytes each where contexts are long
@@ -253,16 +258,17 @@ def evidence_of(item: Item) -> Evidence:
 
 def _are_enumerated(before: Reading, here: Reading) -> bool:
     """Tell whether two sentences are entries of one list, "Clause 12.3 ... Clause 12.4 ...", of which none goes on."""
-    left, right = before.tokens, here.tokens
-    if len(left) < 2 or len(right) < 2 or left[0].key != right[0].key:
-        return False
-    numbers = _numbers(left), _numbers(right)
-    return all(numbers) and numbers[0] != numbers[1]
+    numbers = _numbers(before.spelled), _numbers(here.spelled)
+    return all(numbers) and numbers[0] != numbers[1] and before.tokens[0].key == here.tokens[0].key
 
 
-def _numbers(tokens: Sequence[Token]) -> list[str]:
+def _numbers(words: Sequence[str]) -> list[str]:
     """Return the numbers behind the first word."""
-    return [token.word for token in takewhile(lambda token: token.word[0].isdigit(), tokens[1:])]
+    return [*takewhile(lambda word: word[:1].isdigit(), words[1:])]
+
+
+def _rarity(index: Mapping[str, list[int]], count: int, key: str) -> float:
+    return 1.0 + math.log(count / len(index[key]))
 
 
 def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]], key: str) -> tuple[str, ...]:

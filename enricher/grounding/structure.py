@@ -172,6 +172,8 @@ def _constant(word: str) -> Value:
 
 
 def _nested(text: str) -> Structure | None:
+    if "{" not in text and "[" not in text:
+        return None
     for opening in _OPENING.finditer(text):
         scanner = _Scanner(text, opening.start())
         end = scanner.read()
@@ -197,6 +199,8 @@ def _piped(text: str) -> Structure | None:
 
 
 def _delimited(text: str) -> Structure | None:
+    if text.count("\n") + text.count("\r") < _FEWEST_LINES - 1:
+        return None
     lines = [(m.start(), m.group()) for m in _LINE.finditer(text) if m.group().strip()]
     if len(lines) < _FEWEST_LINES:
         return None

@@ -96,8 +96,8 @@ def read_value(text: str, start: int, end: int, values: tuple[float, ...], preci
     elif text[end : end + 1] in SIGNS:
         values, end = tuple(value + SIGNS[text[end]] for value in values), end + 1
     scale, end = _scale_after(text, end)
-    values = tuple(value * scale for value in values)
-    precision *= scale
+    if scale != 1:
+        values, precision = tuple(value * scale for value in values), precision * scale
     currency = _CURRENCY_BEFORE.search(text[max(0, start - _CURRENCY_REACH) : start])
     unit: Unit | None
     if currency and (unit := find_unit(currency[1].rstrip("."))):

@@ -67,7 +67,12 @@ class Clause:
     __slots__ = ("_marks", "_plain", "end", "keys", "quantities", "start", "text", "tokens", "weight")
 
     def __init__(
-        self, text: str, tokens: tuple[Token, ...], plain: tuple[Token, ...], quantities: tuple[Quantity, ...]
+        self,
+        text: str,
+        tokens: tuple[Token, ...],
+        plain: tuple[Token, ...],
+        quantities: tuple[Quantity, ...],
+        keys: dict[str, float],
     ) -> None:
         self.tokens = tokens
         self._plain = plain  # the tokens outside of values
@@ -77,7 +82,7 @@ class Clause:
         if quantities and tokens:
             self.start, self.end = min(self.start, quantities[0].start), max(self.end, quantities[-1].end)
         self.text = text[self.start : self.end]
-        self.keys = weights_of(plain)
+        self.keys = keys
         self.weight = sum(self.keys.values()) + sum(LIGHT if q.is_weak else FULL for q in quantities)
         self._marks: Marks | None = None
 
@@ -112,6 +117,11 @@ class Reading:
     def spelled(self) -> Sequence[str]:
         """Return the words in order, folded."""
         return self._words.spelled
+
+    @property
+    def unplaced(self) -> Sequence[tuple[str, str, float, bool]]:
+        """Return the words in order as tokens are, without where they stand."""
+        return self._words.unplaced
 
     @lazy
     def words(self) -> set[str]:
@@ -167,7 +177,7 @@ class Reading:
     @lazy
     def whole(self) -> Clause:
         """Return the sentence as one clause."""
-        return Clause(self.text, self.tokens, self.plain, self.quantities)
+        return Clause(self.text, self.tokens, self.plain, self.quantities, self.keys)
 
     @lazy
     def plain(self) -> tuple[Token, ...]:
@@ -256,6 +266,6 @@ def _clauses(
         at_value = last
         if inside or values:
             plain = tuple(t for t in inside if t.start not in in_values) if values else inside
-            clause = Clause(text, inside, plain, values)
+            clause = Clause(text, inside, plain, values, weights_of(plain))
             if clause.weight:
                 yield clause

@@ -48,7 +48,8 @@ def is_heading(text: str, reading: Reading, *, is_first: bool) -> bool:
         return False
     cut = _TITLE_END.search(text)
     stop = cut.start() if cut else len(text)
-    capitals = [t.is_name for t in reading.tokens if t.end <= stop and t.weight and not _has_digit(t.word)]
+    head = [token[2:] for token in reading.tokens if token.end <= stop] if cut else reading.unplaced
+    capitals = [is_name for word, _, weight, is_name in head if weight and (word.isalpha() or not _has_digit(word))]
     is_title = len(capitals) > 1 and sum(capitals) >= _TITLE_SHARE * len(capitals)
     if not is_title and not _names_period(text, reading):
         return False
@@ -65,7 +66,7 @@ def _names_period(text: str, reading: Reading) -> bool:
 
 
 def _has_digit(word: str) -> bool:
-    return not word.isalpha() and any(c.isdigit() for c in word)
+    return any(c.isdigit() for c in word)
 
 
 def is_clause(reading: Reading) -> bool:

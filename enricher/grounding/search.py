@@ -66,7 +66,7 @@ class Evidence:
 
     def __init__(self, item: Item) -> None:
         self.sources: list[Source] = []
-        self._names = {name for d in item.documents for name in (d.id, *d.aliases)}
+        self._documents = item.documents
         self.headings: set[int] = set()
         self.instructing: list[str] = []  # ids of documents that address the judge
         self._said_by_records: set[int] = set()
@@ -81,13 +81,15 @@ class Evidence:
         self.variants = _Remembered(partial(_find_variants, self._index, self._prefixes)).__getitem__
         self.opposites = _Remembered(partial(_find_opposites, self._index)).__getitem__
         for document in item.documents:
+            first = len(self.sources)
             self._read_document(document)
+            if 0 < first < len(self.sources):
+                self._mark_seam(first - 1)
         index = defaultdict[str, list[int]](list)
         for place, source in enumerate(self.sources):
             for key in source.reading.all_keys:
                 index[key].append(place)
         self._index.update(index)
-        self._mark_seams()
         self.rarity: Mapping[str, float] = _Remembered(partial(_rarity, self._index, len(self.sources)))
 
     def _read_document(self, document: Document) -> None:
@@ -146,14 +148,13 @@ class Evidence:
                 title = None
             previous = place
 
-    def _mark_seams(self) -> None:
-        """Note where a document breaks off and the next goes on: a sentence cut in two by chunking."""
-        for place in range(len(self.sources) - 1):
-            here, following = self.sources[place], self.sources[place + 1]
-            if here.document is following.document or here.text.endswith(_TERMINAL):
-                continue
-            if following.follows is None and following.text[:1].islower():
-                self.sources[place] = here._replace(continues=place + 1)
+    def _mark_seam(self, place: int) -> None:
+        """Note if a document breaks off and the next goes on: a sentence cut in two by chunking."""
+        here, following = self.sources[place], self.sources[place + 1]
+        if here.document is following.document or here.text.endswith(_TERMINAL):
+            return
+        if following.follows is None and following.text[:1].islower():
+            self.sources[place] = here._replace(continues=place + 1)
 
     def is_foreign_to(self, language: str | None) -> bool:
         """Tell whether the documents are written in other languages than the given one."""
@@ -187,6 +188,10 @@ class Evidence:
             self.sources[source.follows].reading.all_keys if source.follows is not None else _NOTHING,
             self.sources[place + 1].reading.all_keys if follows_it else _NOTHING,
         )
+
+    @lazy
+    def _names(self) -> set[str]:
+        return {name for d in self._documents for name in (d.id, *d.aliases)}
 
     def is_citation(self, text: str) -> bool:
         """Tell whether a text in brackets names documents and nothing else."""
@@ -275,9 +280,9 @@ def _find_variants(index: Mapping[str, list[int]], prefixes: dict[str, list[str]
     if len(key) < _PREFIX or not key.isalpha():
         return ()
     if not prefixes:
-        made: dict[str, list[str]] = {}
+        made = defaultdict[str, list[str]](list)
         for known in index:
-            made.setdefault(known[:_PREFIX], []).append(known)
+            made[known[:_PREFIX]].append(known)
         prefixes.update(made)  # at once: another thread may look
     others = prefixes.get(key[:_PREFIX])
     return tuple([other for other in others if other != key and _are_forms(key, other)]) if others else ()

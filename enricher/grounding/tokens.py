@@ -199,14 +199,20 @@ class Words:
             self._tokens = tuple(self._placed())
         return self._tokens
 
+    @property
+    def unplaced(self) -> list[_Row]:
+        """Return the words in order, without where they stand; quicker, as long as that isn't known."""
+        if self._tokens is None:
+            return [*map(_reading_of, _written(self._text))]
+        return [token[2:] for token in self._tokens]
+
     def _placed(self) -> list[Token]:
-        tokens = []
         end, find = 0, self._text.find
-        for raw in _written(self._text):
-            start = find(raw, end)  # between two words stands nothing that a word could begin with
-            end = start + len(raw)
-            tokens.append(_token((start, end, *_reading_of(raw))))
-        return tokens
+        # Between two words stands nothing that a word could begin with.
+        return [
+            _token((start := find(raw, end), end := start + len(raw), *_reading_of(raw)))
+            for raw in _written(self._text)
+        ]
 
     def _dependent(self) -> list[Token]:
         """Read words whose meaning depends on those beside them."""

@@ -5,13 +5,14 @@ and one against which the embedded engine holds a verbatim passage is refuted: m
 model calls supported are looked at too where the material speaks to its judge: there a model may have obeyed.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from enricher.grounding.engine import LOW_CONFIDENCE, VERSION, assess_all
 from enricher.judges.reply import Unusable
+from enricher.judges.turns import in_turn
 from enricher.trace import Document, Item, Sentence
 from enricher.verdict import (
     AlignmentStatus,
@@ -79,8 +80,7 @@ class Checks:
         opinions: dict[str, list[Opinion]] = {}
         if self.has_engine:
             looked_at = [part for part in result.parts if part.is_finding or is_suspect]
-            # Ten milliseconds of computing an item; the loop keeps serving the others meanwhile.
-            for key, opinion in (await asyncio.to_thread(engine_opinions, looked_at, item)).items():
+            for key, opinion in (await in_turn(partial(engine_opinions, looked_at), item)).items():
                 opinions.setdefault(key, []).append(opinion)
         flags, usage = list(verdict.flags), verdict.usage
         if self.assessor is not None:

@@ -46,9 +46,12 @@ def lay_out(
     blocks = []
     for label, document in labels.items():
         if is_numbered:
-            own = {f"{label}.s{_number(sentence)}": sentence for sentence in document.sentences}
-            known |= {name: (document, sentence) for name, sentence in own.items()}
-            body = "\n".join(f"[{name}] {_in_one_line(sentence.text)}" for name, sentence in own.items())
+            written, is_plain = list[str](), _is_plain(document.text)
+            for sentence in document.sentences:
+                name = f"{label}.s{_number(sentence)}"
+                known[name] = (document, sentence)
+                written.append(f"[{name}] {sentence.text if is_plain else _in_one_line(sentence.text)}")
+            body = "\n".join(written)
         else:
             body = harmless(document.text)
         source = "" if document.id == label else f' source="{_attribute(document.id)}"'
@@ -93,10 +96,15 @@ def harmless(text: str) -> str:
 
 def _in_one_line(text: str) -> str:
     # On one line no text can pretend to be the next numbered sentence.
-    if text.isascii() and text.isprintable() and "  " not in text and "[" not in text and "<" not in text:
+    if _is_plain(text):
         return text.strip(" ")  # nearly every sentence
     line = " ".join(text.split())
     return harmless(_OUR_ID.sub(r"(\1)", line) if "[" in line else line)
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether a text, and so each sentence of it, goes into a prompt as it is."""
+    return text.isascii() and text.isprintable() and "  " not in text and "[" not in text and "<" not in text
 
 
 def _attribute(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from enricher.folding import Haystack, folded
 from enricher.trace import Document, Item
@@ -365,4 +366,4 @@ def _known_spans(item: Item) -> set[str]:
 
 
 def _merged(*groups: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry for group in groups for entry in group))
+    return tuple(dict.fromkeys(chain.from_iterable(groups)))

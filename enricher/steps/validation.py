@@ -35,6 +35,7 @@ _WITHOUT_CONTEXT = (
 _CUT_MINIMUM = 64  # characters; below, equal lengths are chance
 _BLURRED = 2  # characters by which cut values differ where a limit counts bytes
 _CUT_STRINGS = 3  # different strings of the same greatest length that betray a limit
+_HEAD = 6  # words in which different texts mostly differ
 _INDEX = re.compile(r"\.\d+\.")
 
 
@@ -52,7 +53,8 @@ def validate(extraction: Extraction, trace: RawTrace) -> Extraction:
     for number, item in enumerate(extraction.items):
         reason = _reason(item, known, is_cut)
         if reason is None:
-            sources += [replace(s, item=len(items)) for s in extraction.found_in if s.item == number]
+            of_item = [source for source in extraction.found_in if source.item == number]
+            sources += of_item if number == len(items) else [replace(s, item=len(items)) for s in of_item]
             items.append(cleaned(item))
         else:
             rejections.append(_rejection(item.trace_id, reason, item.annotate_span_id))
@@ -64,16 +66,29 @@ def validate(extraction: Extraction, trace: RawTrace) -> Extraction:
 def cleaned(item: Item) -> Item:
     """Drop blank documents, make one of those with equal texts, and make ids unique."""
     filled = [document for document in item.documents if document.text and document.text.strip()]
-    by_text: dict[str, list[Document]] = defaultdict(list)
-    for document in filled:
-        by_text[folded(document.text)].append(document)
+    groups = [[document] for document in filled] if _begin_apart(filled) else _by_text(filled)
     flags = list(item.flags)
     if blanks := len(item.documents) - len(filled):
         flags.append(f"empty_documents:{blanks}")
-    if len(by_text) < len(filled):
+    if len(groups) < len(filled):
         flags.append("duplicates")
-    documents = _with_unique_ids([_merged(group) for group in by_text.values()])
-    return replace(item, documents=tuple(documents), flags=tuple(dict.fromkeys(flags)))
+    documents = tuple(_with_unique_ids([_merged(group) for group in groups]))
+    noticed = tuple(dict.fromkeys(flags))
+    is_clean = documents == item.documents and noticed == item.flags
+    return item if is_clean else replace(item, documents=documents, flags=noticed)
+
+
+def _begin_apart(documents: Sequence[Document]) -> bool:
+    """Tell cheaply that no two texts are equal: no two begin with the same words, and all are in plain characters."""
+    heads = {tuple(d.text.split(None, _HEAD)[:_HEAD]) for d in documents if d.text.isascii()}
+    return len(heads) == len(documents)
+
+
+def _by_text(documents: Sequence[Document]) -> list[list[Document]]:
+    groups: dict[str, list[Document]] = defaultdict(list)
+    for document in documents:
+        groups[folded(document.text)].append(document)
+    return list(groups.values())
 
 
 def _merged(group: Sequence[Document]) -> Document:

@@ -70,7 +70,14 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("enricher.trace", "enricher.verdict", "enricher.timetable", "enricher.rates"),
     ("enricher.results",),
     ("enricher.resources", "enricher.listening", "enricher.confinement", "enricher.logs"),
-    ("enricher.errors", "enricher.folding", "enricher.wording", "enricher.printing", "enricher.interpreter"),
+    (
+        "enricher.errors",
+        "enricher.folding",
+        "enricher.lazy",
+        "enricher.wording",
+        "enricher.printing",
+        "enricher.interpreter",
+    ),
 )
 # A row may know its neighbour only where this says so.
 NEIGHBOURS = {

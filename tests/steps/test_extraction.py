@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from enricher.steps.extraction import ExtractionPaths, extract
 from enricher.steps.extraction.extracting import NO_PATHS
+from enricher.steps.extraction.payloads import folded
+from enricher.steps.extraction.reading import Node
 from enricher.steps.validation import validate
 from enricher.trace import Item, RejectReason, SpanEvent
 from tests.steps.spans import KIND, chat, documents, io, span, trace
@@ -682,3 +684,15 @@ def test_no_payload_stops_extraction(parts, is_text):
     assert len(valid.items) + len(valid.rejections) == len(found.items)
     known = {s.span_id for s in spans}
     assert all(isinstance(i.answer, str) and i.annotate_span_id in known for i in found.items)
+
+
+_PIECES = st.text(st.sampled_from("ab .\n\t\x1c\u00a0\u0301ﬁ"), max_size=12)
+
+
+@given(_PIECES, _PIECES, _PIECES, st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_what_a_prompt_quotes_stands_in_the_folded_prompt(before, text, after, is_there):
+    model = Node(span("llm", kind=KIND.LLM, **chat(before + text * is_there + after, "b", system="a")), 0)
+    assert model.was_given(folded(text)) is (folded(text) in model.prompt_folded)
+    assert not model.quotes(text) or folded(text) in model.prompt_folded
+    assert model.has_prompt is bool(model.prompt_folded)

@@ -47,18 +47,18 @@ def context_of(scope: Scope) -> Context:
     found = [*retrieved.pieces, *tools.pieces]
     if tools.has_text:
         context.flags.append("context_from_tool")
-    if not any(piece.key for piece in found):
+    if not any(piece.has_text for piece in found):
         found = list(from_producers(scope, prompts).pieces) or found
     found = _reaching(found, prompts)
     stated = retrieved.problem if retrieved.problem != "unsaid" else None
-    if not any(piece.key for piece in found) and stated is None:
+    if not any(piece.has_text for piece in found) and stated is None:
         found = _fallback(scope, writers, context, tools.problem) or found
     found = _restored(found, prompts, scope, context)
     if retrieved.listed_ids:
         context.flags.append("docs_without_text")
     context.pieces = _gathered(_with_ids(found, scope, retrieved.listed_ids))
     context.numbers = _numbers(context.pieces, prompts)
-    if not any(piece.key for piece in found):
+    if not any(piece.has_text for piece in found):
         is_unsaid = retrieved.problem == "unsaid"
         context.problem = stated or context.problem or tools.problem or ("empty_retrieval" if is_unsaid else None)
         context.problem = context.problem or ("context_not_recorded" if found else "no_context")
@@ -85,7 +85,7 @@ def _writers(scope: Scope) -> list[Node]:
 
 def _readable(writers: Sequence[Node]) -> list[Node]:
     """Return the calls whose prompts are known in full; of others it can't be said what they were not given."""
-    known = [node for node in writers if node.prompt_folded]
+    known = [node for node in writers if node.has_prompt]
     is_partial = any(node.has_redaction or _has_lost_attributes(node) for node in known)
     return [] if is_partial else known
 
@@ -95,10 +95,17 @@ def _reaching(found: list[Piece], prompts: Sequence[Node]) -> list[Piece]:
     if not prompts:
         return found
     found = [widened(piece, prompts) for piece in found]
-    given = [not piece.key or reaches(piece.key, piece.passage.text or "", prompts) for piece in found]
-    if not any(is_given and piece.key for piece, is_given in zip(found, given, strict=True)):
+    given = [not piece.has_text or _is_given(piece, prompts) for piece in found]
+    if all(given):
+        return found
+    if not any(is_given and piece.has_text for piece, is_given in zip(found, given, strict=True)):
         return found
     return [piece for piece, is_given in zip(found, given, strict=True) if is_given]
+
+
+def _is_given(piece: Piece, prompts: Sequence[Node]) -> bool:
+    text = piece.passage.text or ""
+    return any(model.quotes(text) for model in prompts) or reaches(piece.key, text, prompts)
 
 
 def _fallback(scope: Scope, writers: Sequence[Node], context: Context, tool_problem: str | None) -> list[Piece]:
@@ -225,8 +232,10 @@ def _with_ids(found: list[Piece], scope: Scope, listed_ids: Sequence[str]) -> li
     if listed_ids and len(listed_ids) == len(found) and not any(piece.passage.id for piece in found):
         named = zip(found, listed_ids, strict=True)
         return [replace(piece, passage=replace(piece.passage, id=name)) for piece, name in named]
-    missing = [piece for piece in found if piece.key and not piece.passage.id]
-    known = _ids_by_text(scope, missing) if missing else {}
+    missing = [piece for piece in found if not piece.passage.id and piece.has_text]
+    if not missing:
+        return found
+    known = _ids_by_text(scope, missing)
     return [
         replace(p, passage=replace(p.passage, id=known[p.key])) if not p.passage.id and p.key in known else p
         for p in found
@@ -248,6 +257,8 @@ def _ids_by_text(scope: Scope, missing: Sequence[Piece]) -> dict[str, str]:
 
 def _gathered(found: list[Piece]) -> list[Piece]:
     """Ascribe a document that several spans hold to the one that holds most of the context."""
+    if len({piece.passage.id for piece in found}) == len(found):  # none is there twice
+        return found
     held = Counter(id(piece.node) for piece in found)
     best: dict[tuple[str, str | None], Piece] = {}
     for piece in found:

@@ -1,13 +1,14 @@
 """Put an item together from one scope of a trace, with a note of where each part was read."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from enricher.steps.extraction.answers import answer_of_call, answer_of_reply, citations_in
 from enricher.steps.extraction.context import Context, context_of
 from enricher.steps.extraction.labels import labels_of
 from enricher.steps.extraction.messages import last_user, messages_in, turns
-from enricher.steps.extraction.payloads import plain_text
+from enricher.steps.extraction.payloads import Found, plain_text
 from enricher.steps.extraction.questions import asked
 from enricher.steps.extraction.reading import Node
 from enricher.steps.extraction.trees import Scope
@@ -153,8 +154,18 @@ def _history(scope: Scope) -> tuple[str, ...]:
 
 def _standalone(scope: Scope, question: Part | None) -> str | None:
     """Return the one query that all retrievers were asked, where it is not the question itself."""
-    asked_ = {part.text for node in scope.of_kind(SpanKind.RETRIEVER) if (part := _asked_of(node))}
-    return asked_.pop() if question and len(asked_) == 1 and question.text not in asked_ else None
+    retrievers = scope.of_kind(SpanKind.RETRIEVER)
+    if question is None or (question.node is scope.root and _were_told(retrievers, question.node.input)):
+        return None
+    asked_ = {part.text for node in retrievers if (part := _asked_of(node))}
+    return asked_.pop() if len(asked_) == 1 and question.text not in asked_ else None
+
+
+def _were_told(retrievers: Sequence[Node], given: Found | None) -> bool:
+    """Tell whether a retriever got the very text that the root got: it was asked the same then."""
+    if given is None or not isinstance(given.value, str):
+        return False
+    return any(node.input is not None and node.input.value == given.value for node in retrievers)
 
 
 def _flags(scope: Scope, question: Part | None, answer: Part | None, has_history: bool) -> list[str]:

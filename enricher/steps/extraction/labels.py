@@ -1,12 +1,11 @@
 """What people group items by: the application's model, prompt and retrievers, and the metadata it set itself."""
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from enricher.steps.extraction.payloads import plain_text
-from enricher.steps.extraction.reading import Node
+from enricher.steps.extraction.reading import METADATA, Node
 from enricher.steps.extraction.trees import Scope
 from enricher.trace import SpanKind
 
@@ -20,7 +19,6 @@ _PROMPT_VERSION = (
 )  # fmt: skip
 _PROMPT_NAME = ("llm.prompt_template.name", "prompt.name", "langfuse.observation.prompt.name", "metadata.prompt_name",
                 "metadata.lc_hub_repo")  # fmt: skip
-_PREFIX = "metadata."
 # What frameworks note of themselves says nothing about the application.
 _NOISE = ("ls_", "lc_", "langgraph_", "checkpoint_", "__", "run_id", "thread_ts")
 _MOST = 30  # keys of the metadata
@@ -31,7 +29,7 @@ def labels_of(scope: Scope) -> dict[str, Any]:
     own: dict[str, Any] = {}
     # The innermost span says it best.
     for node in reversed([*filter(None, [scope.root]), *scope.wrapping]):
-        own |= dict(_metadata_of(node.span.attributes))
+        own |= {key: value for key, value in node.metadata.items() if not key.startswith(_NOISE)}
         if tags := _tags(node.span.attributes):
             own["tags"] = tags
     model = scope.final_model or (scope.models[-1] if scope.models else None)
@@ -56,27 +54,12 @@ def _prompt(scope: Scope) -> str | None:
 def _first(node: Node | None, keys: Sequence[str]) -> str | None:
     if node is None:
         return None
-    said = {**node.span.attributes, **{f"{_PREFIX}{key}": value for key, value in _metadata_in(node.span.attributes)}}
-    return next((str(said[key]) for key in keys if isinstance(said.get(key), str | int) and said[key] != ""), None)
-
-
-def _metadata_of(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((key, value) for key, value in _metadata_in(attributes) if not key.startswith(_NOISE))
-
-
-def _metadata_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Read what OpenInference writes as one JSON text, and what platforms flatten."""
-    whole = attributes.get("metadata")
-    if isinstance(whole, str):
-        try:
-            whole = json.loads(whole)
-        except ValueError:
-            whole = None
-    if isinstance(whole, Mapping):
-        yield from ((str(key), value) for key, value in whole.items())
-    for key, value in attributes.items():
-        if key.startswith(_PREFIX):
-            yield key.removeprefix(_PREFIX), value
+    for key in keys:
+        is_noted = key.startswith(METADATA)
+        value = node.metadata.get(key.removeprefix(METADATA)) if is_noted else node.span.attributes.get(key)
+        if value is not None and value != "" and isinstance(value, str | int):
+            return str(value)
+    return None
 
 
 def _tags(attributes: Mapping[str, Any]) -> list[str]:

@@ -64,12 +64,8 @@ def messages_in(payload: Any) -> list[Message]:
 
 def message_of(raw: Any) -> Message | None:
     """Read one message; None when the payload is something else."""
-    if isinstance(raw, list | tuple):  # LangChain's ("user", "text")
-        if len(raw) == 2 and isinstance(raw[0], str) and isinstance(raw[1], str) and (role := _role(raw[0])):
-            return Message(role, (raw[1],))
-        return None
     if not isinstance(raw, dict):
-        return None
+        return _message_of_pair(raw)
     fields = _fields(raw)
     if fields.get("type") in _RESULTS:
         return Message("tool", results=(_result(fields),))
@@ -77,6 +73,13 @@ def message_of(raw: Any) -> Message | None:
     if role is None:
         return None
     return _message(role, fields)
+
+
+def _message_of_pair(raw: Any) -> Message | None:
+    """Read LangChain's ("user", "text")."""
+    is_pair = isinstance(raw, list | tuple) and len(raw) == 2 and isinstance(raw[0], str) and isinstance(raw[1], str)
+    role = _role(raw[0]) if is_pair else None
+    return Message(role, (raw[1],)) if role else None
 
 
 def _message(role: str, fields: dict[str, Any]) -> Message:
@@ -201,6 +204,8 @@ def _from_flat(flat: dict[str, Any]) -> Message | None:
     parts: dict[int, str] = {}
     calls: dict[int, dict[str, Any]] = {}
     for key, value in flat.items():
+        if ".contents." not in key and ".tool_calls." not in key:
+            continue
         pieces = key.split(".")
         if len(pieces) < 4 or not pieces[2].isdigit():
             continue

@@ -37,6 +37,7 @@ _ABOUT = (
 _KNOWN_KEYS = frozenset(_ABOUT).union(_TEXT_KEYS, _ID_KEYS, _SCORE_KEYS, _INNER)
 _SCALAR = (str, int, float)
 _DEPTH = 7
+_ANY_INNER = frozenset(_INNER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,11 @@ def passage_of(raw: Any) -> Passage | None:
     text = _text(raw)
     identity = _first(raw, _ID_KEYS)
     score = _score(raw)
-    is_record = not metadata and any(
-        isinstance(v, _SCALAR) and v != "" and k not in _KNOWN_KEYS for k, v in raw.items()
+    is_plain = bool(metadata) or _KNOWN_KEYS.issuperset(raw)
+    is_record = not is_plain and any(
+        k not in _KNOWN_KEYS and isinstance(v, _SCALAR) and v != "" for k, v in raw.items()
     )
-    for key in _INNER:
+    for key in () if _ANY_INNER.isdisjoint(raw) else _INNER:
         inner = decode(raw[key]) if key in raw else None
         if isinstance(inner, dict) and (key != "metadata" or text is None):
             found = passage_of(inner)
@@ -161,8 +163,8 @@ def _flat_pairs(texts: Sequence[Any], ids: Sequence[Any]) -> Iterator[tuple[Any,
 
 
 def _text(raw: Mapping[str, Any]) -> str | None:
-    for key in _TEXT_KEYS:
-        value = raw.get(key)
+    for key in filter(raw.__contains__, _TEXT_KEYS):
+        value = raw[key]
         if isinstance(value, str):
             return value
         if isinstance(value, list) and value and all(isinstance(v, dict) and "text" in v for v in value):
@@ -173,8 +175,7 @@ def _text(raw: Mapping[str, Any]) -> str | None:
 
 def _metadata(raw: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("metadata", "meta", "cmetadata"):
-        value = decode(raw.get(key))
-        if isinstance(value, dict):
+        if key in raw and isinstance(value := decode(raw[key]), dict):
             return value
     return {}
 
@@ -188,8 +189,8 @@ def _first(raw: Mapping[str, Any], keys: Sequence[str]) -> str | None:
 
 
 def _score(raw: Mapping[str, Any]) -> float | None:
-    for key in _SCORE_KEYS:
-        value = raw.get(key)
+    for key in filter(raw.__contains__, _SCORE_KEYS):
+        value = raw[key]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None

@@ -13,6 +13,7 @@ _REDACTED = re.compile(r"[\W_]*(?:redacted|masked|hidden|content[ _]removed)[\W_
 _REPR = re.compile(r"<[\w.]+(?: object\b| at 0x|\()[^\n]*>?|<class '[\w.]+'>|[A-Z]\w*\(\w+=")
 _JSON_STARTS = ('{"', '{ "', "{\n", "[{", '["', "[[")
 _NOTHING = frozenset({"", "completed.", "none", "null", "undefined", "nan", "[]", "{}", '""', "''"})
+_LONGEST_NOTHING = max(map(len, _NOTHING))
 
 
 class Found(NamedTuple):
@@ -84,7 +85,8 @@ def plain_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     text = value.strip()
-    if text.lower() in _NOTHING or is_redacted(text) or _REPR.match(text):
+    is_nothing = len(text) <= _LONGEST_NOTHING and text.lower() in _NOTHING
+    if is_nothing or is_redacted(text) or _REPR.match(text):
         return None
     return text
 
@@ -113,11 +115,11 @@ def strings_in(value: Any, depth: int = 6) -> Iterator[str]:
 
 def numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Collect `prefix.N.rest` keys into one dict an index, in numeric order (10 comes after 2)."""
-    start = len(prefix) + 1
+    start = prefix + "."
     groups: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
-        if key.startswith(prefix) and key[start - 1 : start] == ".":
-            index, _, rest = key[start:].partition(".")
+        if key.startswith(start):
+            index, _, rest = key[len(start) :].partition(".")
             if index.isdigit():
                 groups.setdefault(int(index), {})[rest] = value
     return [groups[index] for index in sorted(groups)]

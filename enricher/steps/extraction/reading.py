@@ -1,10 +1,11 @@
 """One span with its place in the trace; what it says is decoded once, when somebody asks."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Any
 
+from enricher.lazy import lazy
 from enricher.steps.extraction.answers import answer_in
 from enricher.steps.extraction.messages import Message, is_error_text, message_of, messages_in
 from enricher.steps.extraction.passages import without_redacted
@@ -13,12 +14,14 @@ from enricher.steps.extraction.questions import question_in
 from enricher.steps.extraction.rules import FAMILIES, families_of
 from enricher.trace import Span, SpanKind
 
+METADATA = "metadata."  # under which platforms flatten an application's own notes
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RETRIEVERS = (SpanKind.RETRIEVER, SpanKind.RERANKER)
 # Kinds that can be the item's root; model calls, tools and retrievers are parts of it.
 _WRAPPERS = (SpanKind.CHAIN, SpanKind.AGENT, SpanKind.UNKNOWN)
 _FINAL_TOOLS = frozenset({"final_answer", "finalanswer", "finish", "final_result", "submit_answer", "final_output"})
 _HAND_OVERS = ("transfer_to_", "handoff", "hand_off")
+_HEAD = 100  # characters of a text that are found much sooner than all of it
 _REPLY_KEYS = (
     "generations", "choices", "candidates", "message", "messages", "content", "output", "replies", "response", "text",
     "completion", "output_text", "answer",
@@ -34,52 +37,46 @@ class Node:
         self.parent: Node | None = None
         self.children: list[Node] = []
         self.families = families_of(span)
+        self.kind = span.kind if span.kind is not SpanKind.UNKNOWN else self._implied_kind()
+        # Order by start; spans without times keep their place in the list.
+        self.started = (span.start_time or _EPOCH, index)
 
     def __repr__(self) -> str:
         return f"Node({self.span.name!r}, {self.kind})"
 
     @property
-    def started(self) -> tuple[datetime, int]:
-        """Order by start; spans without times keep their place in the list."""
-        return self.span.start_time or _EPOCH, self.index
-
-    @property
     def ended(self) -> tuple[datetime, timedelta, int]:
         """Order by end; of two that end together the one that started first, which wraps the other, is later."""
-        start = self.span.start_time or _EPOCH
+        start = self.started[0]
         return self.span.end_time or start, _EPOCH - start, -self.index
 
-    @cached_property
-    def kind(self) -> SpanKind:
-        """Take the kind the platform gave, else what the conventions say."""
-        if self.span.kind is not SpanKind.UNKNOWN:
-            return self.span.kind
+    def _implied_kind(self) -> SpanKind:
         # What OpenInference only implies comes after what another convention says outright.
         asked = sorted(self.families, key=lambda family: family is FAMILIES[0])
         said = (family.kind(self.span) for family in asked)
         return next((kind for kind in said if kind is not None), SpanKind.UNKNOWN)
 
-    @cached_property
+    @lazy
     def input(self) -> Found | None:
         """Return the decoded input."""
         return next((f for family in self.families if (f := family.input(self.span)) is not None), None)
 
-    @cached_property
+    @lazy
     def output(self) -> Found | None:
         """Return the decoded output."""
         return next((f for family in self.families if (f := family.output(self.span)) is not None), None)
 
-    @cached_property
+    @lazy
     def question(self) -> Found | None:
         """Return the question in the input."""
         return question_in(self.input.value) if self.input else None
 
-    @cached_property
+    @lazy
     def answer(self) -> Found | None:
         """Return the answer in the output."""
         return answer_in(self.output.value) if self.output else None
 
-    @cached_property
+    @lazy
     def prompt(self) -> Sequence[Message]:
         """Return what a model was given; empty for anything but a model call."""
         if self.kind is not SpanKind.LLM:
@@ -87,7 +84,7 @@ class Node:
         said = next((found for family in self.families if (found := family.prompt(self.span))), ())
         return said or (messages_in(self.input.value) if self.input else ())
 
-    @cached_property
+    @lazy
     def replies(self) -> Sequence[Message]:
         """Return what a model replied; several are alternatives."""
         if self.kind is not SpanKind.LLM:
@@ -97,7 +94,7 @@ class Node:
             return said
         return replies_in(self.output.value) if self.output else said
 
-    @cached_property
+    @lazy
     def reply(self) -> str | None:
         """Return the text of the model's first reply that has one."""
         for message in self.replies:
@@ -106,14 +103,14 @@ class Node:
                     return said
         return None
 
-    @cached_property
+    @lazy
     def refusal(self) -> str | None:
         """Return the text of a refusal, which some providers put beside the content."""
         body: Any = self.output.value if self.output and self.kind is SpanKind.LLM else None
         stated = replies_in(body) if isinstance(body, dict) else []
         return next((m.refusal for m in (*self.replies, *stated) if m.refusal), None)
 
-    @cached_property
+    @lazy
     def passages(self) -> Found | None:
         """Return the retriever's documents; None when it does not say what it found."""
         said = [f for family in self.families if (f := family.passages(self.span)) is not None]
@@ -121,18 +118,51 @@ class Node:
         found = next((f for f in said if any(p.text for p in f.value)), said[0] if said else None)
         return Found(without_redacted(found.value), found.field) if found else None
 
-    @cached_property
+    @lazy
     def context(self) -> Found | None:
         """Return the context variable of a prompt."""
         said = (family.context(self.span) for family in self.families)
         return next((f for f in said if f is not None), None)
 
-    @cached_property
+    @property
+    def has_prompt(self) -> bool:
+        """Tell whether anything is left of the prompt when it is folded."""
+        return any(map(str.strip, self._plain_prompts)) or bool(self.prompt_folded)
+
+    def quotes(self, text: str) -> bool:
+        """Tell whether a text stands as it is where folding the prompt changes white space alone.
+
+        Then the folded text stands in the folded prompt too, and neither needs to be folded.
+        """
+        return any(_holds(prompt, text) for prompt in self._plain_prompts)
+
+    def was_given(self, key: str) -> bool:
+        """Tell whether a folded text stands in the folded prompt."""
+        return self.quotes(key) or key in self.prompt_folded
+
+    @lazy
+    def _plain_prompts(self) -> list[str]:
+        return [text for m in self.prompt if m.role != "assistant" and (text := m.text).isascii()]
+
+    @lazy
     def prompt_folded(self) -> str:
         """Return the whole prompt, folded for comparison."""
         return " ".join(folded(message.text) for message in self.prompt if message.role != "assistant") + " ".join(
             folded(text) for m in self.prompt for r in m.results for text in _leaves(r)
         )
+
+    @lazy
+    def metadata(self) -> dict[str, Any]:
+        """Return what OpenInference writes as one JSON text, and what platforms flatten."""
+        whole = self.span.attributes.get("metadata")
+        if isinstance(whole, str):
+            try:
+                whole = json.loads(whole)
+            except ValueError:
+                whole = None
+        found = {str(key): value for key, value in whole.items()} if isinstance(whole, Mapping) else {}
+        flat = self.span.attributes.items()
+        return found | {key.removeprefix(METADATA): value for key, value in flat if key.startswith(METADATA)}
 
     @property
     def finish_reason(self) -> str | None:
@@ -164,11 +194,12 @@ class Node:
         """Tell whether the span is the tool by which an agent states its answer."""
         return self.kind is SpanKind.TOOL and self.tool_name.lower().split(".")[0] in _FINAL_TOOLS
 
-    @cached_property
+    @lazy
     def is_evidence_tool(self) -> bool:
         """Tell whether the span is a tool whose result the model may rely on."""
-        name = self.tool_name.lower()
-        return self.kind is SpanKind.TOOL and not self.is_final_tool and not name.startswith(_HAND_OVERS)
+        if self.kind is not SpanKind.TOOL:
+            return False
+        return not self.is_final_tool and not self.tool_name.lower().startswith(_HAND_OVERS)
 
     @property
     def has_failed(self) -> bool:
@@ -180,12 +211,12 @@ class Node:
         message = message_of(self.output.value)
         return message.is_error if message else is_error_text(self.output.value)
 
-    @cached_property
+    @lazy
     def has_redaction(self) -> bool:
         """Tell whether the producer hid a value on this span."""
-        if any(is_redacted(value) for value in self.span.attributes.values()):
+        if any(map(is_redacted, self.span.attributes.values())):
             return True
-        return any(is_redacted(text) for side in (self.span.inputs, self.span.outputs) for text in _leaves(side))
+        return self.is_run and any(map(is_redacted, _leaves([self.span.inputs, self.span.outputs])))
 
     def ancestors(self) -> Iterator["Node"]:
         """Yield parent, grandparent and so on."""
@@ -220,6 +251,11 @@ def replies_in(value: Any, depth: int = 5) -> list[Message]:
     if isinstance(value.get("parts"), list):
         return replies_in({"role": "assistant", "parts": value["parts"]})
     return []
+
+
+def _holds(prompt: str, text: str) -> bool:
+    at = prompt.find(text[:_HEAD])
+    return at >= 0 and (prompt.startswith(text, at) or text in prompt)
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -31,8 +31,8 @@ _BY_PREFIX = {prefix: family for family in FAMILIES for prefix in family.prefixe
 def families_of(span: Span) -> tuple[Family, ...]:
     """Return the families that have something to say about the span, in the order of the table."""
     prefixes = {key.partition(".")[0] for key in span.attributes}
-    present = {id(_BY_PREFIX[prefix]) for prefix in prefixes if prefix in _BY_PREFIX}
-    found = tuple(family for family in FAMILIES if id(family) in present)
+    present = {_BY_PREFIX[prefix] for prefix in prefixes if prefix in _BY_PREFIX}
+    found = tuple(family for family in FAMILIES if family in present) if len(present) > 1 else tuple(present)
     if span.events and _GENAI not in found:  # a vector store's results can be events on a span without attributes
         found = (*found, _GENAI)
     return (_NATIVE, *found) if span.inputs is not None or span.outputs is not None else found

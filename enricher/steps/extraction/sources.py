@@ -5,8 +5,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from enricher.lazy import lazy
 from enricher.steps.extraction.messages import as_text, message_of
 from enricher.steps.extraction.passages import Passage, passages_in, texts_in
 from enricher.steps.extraction.payloads import decode, folded, plain_text
@@ -29,10 +29,16 @@ class Piece:
     field: str
     position: int | None = None  # index in the span's own list of documents
 
-    @cached_property
+    @lazy
     def key(self) -> str:
         """Return the text as it is compared."""
         return folded(self.passage.text or "")
+
+    @property
+    def has_text(self) -> bool:
+        """Tell whether anything is left of the text as it is compared."""
+        text = self.passage.text or ""
+        return bool(text.strip() if text.isascii() else self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Yield:
     @property
     def has_text(self) -> bool:
         """Tell whether there is anything to read."""
-        return any(piece.key for piece in self.pieces)
+        return any(piece.has_text for piece in self.pieces)
 
 
 def from_retrievers(scope: Scope) -> Yield:
@@ -62,7 +68,7 @@ def from_retrievers(scope: Scope) -> Yield:
         found, is_emptied = _filtered(found, scope, retrievers)
         if is_emptied:
             return Yield(problem="empty_retrieval")
-    ids = tuple(p.passage.id for p in found if p.passage.id) if not any(p.key for p in found) else ()
+    ids = tuple(p.passage.id for p in found if p.passage.id) if not any(p.has_text for p in found) else ()
     if found:
         return Yield(tuple(found), listed_ids=ids)
     if not outer:
@@ -84,7 +90,9 @@ def _effective(node: Node) -> list[Piece] | None:
         is_said = any(_effective(child) is not None for child in inner_nodes)
         return inner if is_said else None
     own = [Piece(p, node, node.passages.field, index) for index, p in enumerate(node.passages.value)]
-    if own and not any(piece.key for piece in own) and inner:
+    if not inner:
+        return own
+    if own and not any(piece.has_text for piece in own):
         return inner
     held = Counter(id(piece.node) for piece in inner)
     by_key = {piece.key: piece for piece in sorted(inner, key=lambda p: held[id(p.node)]) if piece.key}
@@ -113,13 +121,14 @@ def _reranked(rerankers: Sequence[Node], retrieved: Sequence[Piece]) -> list[Pie
 
 def _filtered(found: list[Piece], scope: Scope, retrievers: Sequence[Node]) -> tuple[list[Piece], bool]:
     """Follow filters, joiners and graders after the last retrieval: steps that make a list of documents of a list."""
+    last_end = max(node.ended for node in retrievers)[0]
+    later = [n for n in scope.nodes if n.kind in (SpanKind.CHAIN, SpanKind.UNKNOWN) and n.started[0] >= last_end]
+    is_emptied = False
+    if not later:
+        return found, is_emptied
     held = Counter(id(piece.node) for piece in found)
     by_id = {p.passage.id: p for p in sorted(found, key=lambda p: held[id(p.node)]) if p.passage.id}
-    last_end = max(node.ended for node in retrievers)[0]
-    is_emptied = False
-    for node in scope.nodes:
-        if node.kind not in (SpanKind.CHAIN, SpanKind.UNKNOWN) or node.started[0] < last_end or not _lists(node):
-            continue
+    for node in filter(_lists, later):
         taken = passages_in(node.input.value) if node.input else None
         left = passages_in(node.output.value) if node.output else None
         if not taken or left is None or not all(p.id in by_id for p in taken if p.id):
@@ -141,6 +150,8 @@ def _lists(node: Node) -> bool:
 def from_tools(scope: Scope, known: Iterable[Piece] = ()) -> Yield:
     """Take what tools returned, unless a retriever inside the tool has said it already."""
     tools = [n for n in scope.of_kind(SpanKind.TOOL) if n.is_evidence_tool and not _has_inner_source(n)]
+    if not tools:
+        return Yield()
     keys = [piece.key for piece in known if piece.key]
     found: list[Piece] = []
     is_empty = False
@@ -151,7 +162,7 @@ def from_tools(scope: Scope, known: Iterable[Piece] = ()) -> Yield:
         is_empty = is_empty or not passages
         fresh = [p for p in passages if not _is_known(folded(p.text or ""), keys)]
         found += [Piece(p, node, node.output.field, index) for index, p in enumerate(fresh)]
-    if found or not tools:
+    if found:
         return Yield(tuple(found))
     if all(node.has_failed for node in tools):
         return Yield(problem="tool_error")
@@ -208,7 +219,7 @@ def _is_document(passage: Passage, node: Node, prompts: Sequence[Node]) -> bool:
     key = folded(text)
     if any(key in other for other in given):
         return False
-    if any(model.prompt_folded for model in prompts):
+    if any(model.has_prompt for model in prompts):
         return len(text) >= _SENTENCE and reaches(key, text, prompts)
     return bool(passage.id or passage.metadata)
 
@@ -223,12 +234,12 @@ def _strings(value: object) -> Iterable[str]:
 
 def reaches(key: str, text: str, prompts: Sequence[Node]) -> bool:
     """Tell whether a text was put into one of the prompts, whole or cut at its end."""
-    if any(key in model.prompt_folded for model in prompts):
+    if any(model.was_given(key) for model in prompts):
         return True
     if len(key) > _CUT and any(key[:_CUT] in model.prompt_folded for model in prompts):
         return True
     for escaped in (json.dumps(text, ensure_ascii=False)[1:-1], html.escape(text, quote=False)):
-        if escaped != text and any(folded(escaped) in model.prompt_folded for model in prompts):
+        if escaped != text and any(model.was_given(folded(escaped)) for model in prompts):
             return True
     return False
 

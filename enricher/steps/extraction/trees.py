@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from enricher.lazy import lazy
 from enricher.steps.extraction.reading import Node
 from enricher.trace import Span, SpanKind, TraceId
 
@@ -28,13 +28,13 @@ class Scope:
         first = self.root or (self.nodes[0] if self.nodes else None)
         return tuple(first.ancestors()) if first else ()
 
-    @cached_property
+    @lazy
     def models(self) -> tuple[Node, ...]:
         """Model calls that can have made the answer, in order of end; not those of guards, graders or rerankers."""
         found = [n for n in self.nodes if n.kind is SpanKind.LLM and not _is_aside(n)]
         return tuple(sorted(found, key=lambda node: node.ended))
 
-    @cached_property
+    @lazy
     def final_model(self) -> Node | None:
         """Return the model call that made the answer: the last that says what the root returns, else the last."""
         speaking = [node for node in self.models if node.reply]
@@ -45,8 +45,12 @@ class Scope:
         return speaking[-1] if speaking else None
 
     def of_kind(self, *kinds: SpanKind) -> list[Node]:
-        """Return the spans of these kinds, in order of start."""
-        return [node for node in self.nodes if node.kind in kinds and not _is_under_guard(node)]
+        """Return the spans of these kinds, in order of start; not what guards and graders did."""
+        return [node for node in self._unguarded if node.kind in kinds]
+
+    @lazy
+    def _unguarded(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if not _is_under_guard(node))
 
 
 @dataclass(frozen=True)
@@ -157,10 +161,12 @@ def _ordered(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _is_aside(node: Node) -> bool:
-    steps = tuple(node.ancestors())
-    return any(a.kind in _SIDE_KINDS for a in steps) or any(
-        w in a.span.name.lower() for a in steps for w in _SIDE_NAMES
-    )
+    return any(step.kind in _SIDE_KINDS or _has_side_name(step) for step in node.ancestors())
+
+
+def _has_side_name(node: Node) -> bool:
+    name = node.span.name.lower()
+    return any(word in name for word in _SIDE_NAMES)
 
 
 def _is_under_guard(node: Node) -> bool:

@@ -81,7 +81,7 @@ _MAY_BE_LAST = _words(
     apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mio mrd str ave blvd rd univ assn intl op.cit
     ibid u.n r.i.p i.d ff f"""
 )
-_ABBREVIATIONS = _NEVER_LAST | _MAY_BE_LAST
+_ABBREVIATIONS = frozenset(f"{word}." for word in _NEVER_LAST | _MAY_BE_LAST)
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«/])((?:[^\W\d_]{1,6}\.){1,4})\s*$")
 _ORDINAL = re.compile(
     r"(?:^|\b(?:der|die|das|dem|den|des|am|im|vom|zum|zur|bis|ab|seit|il|le|el)\s)\s*\d{1,3}\.\s*$", re.I
@@ -127,14 +127,12 @@ def _numbered(text: str, prefix: str, *, with_boilerplate: bool) -> tuple[Senten
 
 
 def _states_something(piece: str) -> bool:
-    if not _has_word(piece):
-        return False
     end = piece[-6:]
-    return _QUESTION_MARKS.isdisjoint(end) or not _QUESTION_END.search(end)
+    return _has_word(piece) and (_QUESTION_MARKS.isdisjoint(end) or not _QUESTION_END.search(end))
 
 
 def _has_word(piece: str) -> bool:
-    return piece[:1].isalnum() or bool(_HAS_WORD.search(piece))
+    return piece[:1].isalnum() or _HAS_WORD.search(piece) is not None
 
 
 def _lines(text: str) -> list[_Line]:
@@ -257,14 +255,14 @@ def _with_own_citations(text: str, spans: list[tuple[int, int]], index: int) -> 
 
 
 def _belongs_to_previous(previous: str, piece: str) -> bool:
-    tail = previous[-24:].rstrip()
     # Nearly always a full stop stands after a word that can't be an abbreviation, and a word comes next.
-    if tail[-1:] == "." and piece[:1].isalnum():
-        word = tail[tail.rfind(" ") + 1 : -1]
-        if len(word) > 1 and word.isalpha() and word.lower() not in _ABBREVIATIONS:
-            return False
+    last = previous.rstrip().rpartition(" ")[2]
+    is_word = last[-1:] == "." and last[:-1].isalpha() and len(last) > 2
+    if is_word and last.lower() not in _ABBREVIATIONS and piece[:1].isalnum():
+        return False
     if not (_has_word(piece) and _has_word(previous)) or (not piece[0].isalnum() and _ONLY_CITATION.match(piece)):
         return True
+    tail = previous[-24:].rstrip()
     if tail[-1:] != ".":
         return False
     if found := _LAST_WORD.search(tail):

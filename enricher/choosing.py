@@ -1,7 +1,8 @@
 """Which traces a run takes: rules become queries, what the platform finds is sampled."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +21,7 @@ HINTED = Rule(name="hinted")  # the rule under which traces that webhooks named 
 _HINT_LIVES = timedelta(days=7)  # then a hint whose trace no job finds is dropped
 _MOST_COUNTED = 10_000  # traces of the window that are counted when none of them matches
 _RUNS_LOOKED_AT = 200  # for the last one before a clock went wrong
+_BATCH = 500  # refs that are handed on together
 _EXPLICIT = "explicit"  # the rule under which traces named on the command line are recorded
 
 
@@ -41,12 +43,15 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """What one rule took, and how far it has looked."""
+    """How many traces one rule took, and how far it has looked."""
 
     count: RuleCount
-    refs: tuple[TraceRef, ...]
     reached: datetime
     hints: tuple[Hint, ...] = ()  # done with once the refs are taken in
+
+
+# Is handed the refs that a rule takes, batch by batch: a night may have more of them than memory should hold.
+Into = Callable[[Sequence[TraceRef]], Awaitable[None]]
 
 
 class Chooser:
@@ -75,26 +80,39 @@ class Chooser:
             self._waiting = await self._store.pending_hints(self._platform)
         return (HINTED, *self.rules) if self._waiting else self.rules
 
-    async def choose(self, rule: Rule, progress: Reporter) -> Choice:
-        """Find and sample; stores nothing.
+    async def choose(self, rule: Rule, progress: Reporter, into: Into) -> Choice:
+        """Find and sample; hand on what is taken as it is found.
 
         Raises:
             SetupError: a project or filter is wrong.
             TryAgain: the platform does not answer; asking again from the start is safe.
         """
         if rule is HINTED:
-            return await self._hinted(progress)
+            return await self._hinted(progress, into)
         query = await self._query(rule)
-        refs: list[TraceRef] = []
-        async for ref in self._connector.find(query):
-            refs.append(ref)
-            progress.advance()
-        taken = tuple(sample(refs, rate=rule.rate, max_per_stratum=rule.max_per_stratum))
-        in_window = 0 if refs else await self._in_window(query)
-        count = RuleCount(rule=rule.name, found=len(refs), taken=len(taken), in_window=in_window)
-        return Choice(count=count, refs=taken, reached=query.end or self._now)
+        found = taken = 0
 
-    async def _hinted(self, progress: Reporter) -> Choice:
+        async def counted() -> AsyncGenerator[TraceRef, None]:
+            nonlocal found
+            async for ref in self._connector.find(query):
+                found += 1
+                progress.advance()
+                yield ref
+
+        batch: list[TraceRef] = []
+        async with aclosing(sample(counted(), rate=rule.rate, max_per_stratum=rule.max_per_stratum)) as sampled:
+            async for ref in sampled:
+                taken += 1
+                batch.append(ref)
+                if len(batch) == _BATCH:
+                    await into(batch)
+                    batch = []
+        await into(batch)
+        in_window = 0 if found else await self._in_window(query)
+        count = RuleCount(rule=rule.name, found=found, taken=taken, in_window=in_window)
+        return Choice(count=count, reached=query.end or self._now)
+
+    async def _hinted(self, progress: Reporter, into: Into) -> Choice:
         """Look up the traces that webhooks named; those of other projects wait for the jobs of these projects."""
         named = tuple(dict.fromkeys(hint.trace_id for hint in self._waiting))
         query = TraceQuery(rule=HINTED.name, projects=self._projects, trace_ids=named)
@@ -110,8 +128,9 @@ class Chooser:
         for hint in stale:
             log.warning("the hint for trace %s of project '%s' is dropped: not found", hint.trace_id, hint.project)
         refs = tuple(found[trace_id] for trace_id in dict.fromkeys(hint.trace_id for hint in taken))
+        await into(refs)
         count = RuleCount(rule=HINTED.name, found=len(refs), taken=len(refs))
-        return Choice(count=count, refs=refs, reached=self._now, hints=(*taken, *stale))
+        return Choice(count=count, reached=self._now, hints=(*taken, *stale))
 
     @property
     def _projects(self) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from enricher.choosing import HINTED, Choice, Chooser, Request
+from enricher.choosing import HINTED, Choice, Chooser, Into, Request
 from enricher.counting import Counts
 from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, TryAgain
@@ -83,6 +83,44 @@ class Remote(Protocol):
 def handler_for(plan: Plan, store: Store, run_id: str) -> Handler:
     """Make what handles the traces of a run."""
     return Handler(run_id=run_id, job=plan.name, connector=plan.connector, pipeline=plan.pipeline, store=store)
+
+
+class _TakingIn:
+    """Takes what one rule finds into the store, and counts what was known before this run."""
+
+    def __init__(self, plan: Plan, store: Store, seen: set[TraceId] | None, *, again: bool) -> None:
+        self._plan = plan
+        self._store = store
+        self._seen = seen  # what the rules before have taken, if that is kept
+        self.own: set[TraceId] = set()  # what this one has taken, if that is kept
+        self._again = again  # traces named by hand or window are judged again if anything about them has changed
+        self._added = 0
+        self._known = 0
+
+    @property
+    def known(self) -> int:
+        """Return how many were known."""
+        return max(self._known, 0)
+
+    def begin(self) -> None:
+        """Begin, again where an attempt broke off: what that one added will be known, and was not known before."""
+        self._known = -self._added
+
+    async def take(self, refs: Sequence[TraceRef]) -> None:
+        """Take a batch in."""
+        redacted = [redact_ref(ref, self._plan.pipeline.redaction) for ref in refs]
+        intake = await self._store.take_in(self._plan.name, redacted, again=self._again)
+        if intake.forgotten:
+            log.warning("job %s: %d forgotten traces stay out", self._plan.name, intake.forgotten)
+        self._added += intake.new + intake.again
+        self._known += intake.known
+        if self._seen is not None:
+            self._known -= sum(ref.trace_id in self._seen for ref in refs)
+            self.own.update(ref.trace_id for ref in refs)
+
+
+async def _nowhere(refs: Sequence[TraceRef]) -> None:
+    """Take nothing in."""
 
 
 class JobWatcher(Protocol):
@@ -166,14 +204,18 @@ class Run:
 
     async def match(self) -> list[RuleCount]:
         """Find and sample without storing anything, and return what each rule takes."""
-        return [choice.count for choice in [await self._ask(rule) for rule in self._chooser.rules]]
+        return [(await self._ask(rule, _nowhere)).count for rule in self._chooser.rules]
 
     async def rehearse(self) -> RunResult:
         """Find and read what would be judged; store nothing, write nothing, call no model."""
         chosen: dict[str, TraceRef] = {}
-        for rule in await self._chooser.rules_and_hints():
-            for ref in (await self._ask(rule)).refs:
+
+        async def join(refs: Sequence[TraceRef]) -> None:
+            for ref in refs:
                 chosen[ref.trace_id] = chosen[ref.trace_id].joined_with(ref) if ref.trace_id in chosen else ref
+
+        for rule in await self._chooser.rules_and_hints():
+            await self._ask(rule, join)
         refs = sorted(chosen.values(), key=lambda ref: not ref.reports)[: self._request.limit]
         self._counts.chosen = len(refs)
         self._progress.stage("reading traces", len(refs))
@@ -209,22 +251,21 @@ class Run:
     async def _choose(self) -> list[Watermark]:
         """Record in the store every trace that the rules take, and return how far each rule has looked."""
         reached = []
-        seen: set[TraceId] = set()
-        for rule in await self._chooser.rules_and_hints():
+        rules = await self._chooser.rules_and_hints()
+        # The ids of a night are many: they are kept only where one can come twice, or is asked for by name.
+        seen: set[TraceId] | None = set() if len(rules) > 1 or self._request.trace_ids else None
+        for rule in rules:
+            taking = _TakingIn(self._plan, self._store, seen, again=not self._request.is_by_watermark)
             try:
-                choice = await self._ask(rule)
+                choice = await self._ask(rule, taking.take, begin=taking.begin)
             except (TryAgain, BadReply) as error:
                 self._outage(f"rule '{rule.name}' could not be asked: {error}")
                 continue
-            # Traces named by hand or window are judged again if anything about them or the judge has changed.
-            again = not self._request.is_by_watermark
-            refs = [redact_ref(ref, self._plan.pipeline.redaction) for ref in choice.refs]
-            intake = await self._store.take_in(self._plan.name, refs, again=again, hints=choice.hints)
-            if intake.forgotten:
-                log.warning("job %s: %d forgotten traces stay out", self._plan.name, intake.forgotten)
-            twice = sum(ref.trace_id in seen for ref in choice.refs)
-            seen.update(ref.trace_id for ref in choice.refs)
-            self._counts.already_judged += max(intake.known - twice, 0)
+            finally:
+                if seen is not None:
+                    seen |= taking.own
+            await self._store.take_in(self._plan.name, (), hints=choice.hints)
+            self._counts.already_judged += taking.known
             if self._request.is_by_watermark and rule is not HINTED:
                 reached.append(
                     Watermark(connection=self._plan.connector.name, rule=rule.name, reached=choice.reached)
@@ -232,10 +273,14 @@ class Run:
         self._named = seen if self._request.trace_ids else None
         return reached
 
-    async def _ask(self, rule: Rule) -> Choice:
+    async def _ask(self, rule: Rule, into: Into, *, begin: Callable[[], None] = lambda: None) -> Choice:
+        async def attempt() -> Choice:
+            begin()
+            return await self._chooser.choose(rule, self._progress, into)
+
         self._progress.stage(f"finding traces: {rule.name}")
-        choice = await patiently(partial(self._chooser.choose, rule, self._progress))
-        if choice.refs or rule is not HINTED:
+        choice = await patiently(attempt)
+        if choice.count.taken or rule is not HINTED:
             self._counts.rules.append(choice.count)
         return choice
 

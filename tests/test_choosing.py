@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from enricher.choosing import Request
-from enricher.errors import SetupError
+from enricher.errors import SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
 from enricher.pipeline import Judging, Pipeline
 from enricher.progress import Silent
@@ -154,3 +154,45 @@ async def test_a_run_of_named_traces_or_a_named_window_leaves_the_hints(world, r
     await world.store.add_hint("phoenix", "p", "old", "")
     await world.run(**request_)
     assert await world.waiting() == ["old"]
+
+
+async def test_what_an_attempt_took_in_before_it_broke_off_was_not_known_before(world):
+    for number in range(1200):
+        world.platform.add(f"t{number}", at=START - timedelta(hours=1))
+    find = world.platform.find
+    attempts = 0
+
+    async def breaks_off_once(query):
+        nonlocal attempts
+        attempts += 1
+        count = 0
+        async for ref in find(query):
+            count += 1
+            if attempts == 1 and count == 800:
+                raise TryAgain("gone", after=0.0)
+            yield ref
+
+    world.platform.find = breaks_off_once
+    report = (await world.run(rule=Rule(name="all"))).report
+    assert attempts == 2
+    assert (report.rules[0].found, report.rules[0].taken, report.already_judged) == (1200, 1200, 0)
+    assert sorted(set(world.judge.judged)) == sorted(f"t{number}" for number in range(1200))
+    assert len(world.judge.judged) == 1200
+
+
+async def test_a_long_list_is_taken_in_while_it_is_found(world):
+    for number in range(1200):
+        world.platform.add(f"t{number}", at=START - timedelta(hours=1))
+    find, recorded = world.platform.find, []
+
+    async def watched(query):
+        count = 0
+        async for ref in find(query):
+            count += 1
+            if count % 600 == 0:
+                recorded.append(await world.store.count_due("nightly", "another run"))
+            yield ref
+
+    world.platform.find = watched
+    await world.run(rule=Rule(name="all"))
+    assert recorded == [500, 1000]

@@ -2,7 +2,7 @@
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable
 
 from enricher.trace import TraceRef
 
@@ -19,15 +19,20 @@ def is_sampled(trace_id: str, rate: float) -> bool:
     return position_of(trace_id) < rate
 
 
-def sample(refs: Iterable[TraceRef], *, rate: float = 1.0, max_per_stratum: int | None = None) -> Iterator[TraceRef]:
-    """Yield the refs that the rate takes, and of each stratum at most `max_per_stratum`, chosen by hash."""
-    taken = (ref for ref in refs if is_sampled(ref.trace_id, rate))
-    if max_per_stratum is None:
-        yield from taken
-        return
-    # One bounded heap a stratum: memory grows with what is kept, not with what was found.
+async def sample(
+    refs: AsyncIterable[TraceRef], *, rate: float = 1.0, max_per_stratum: int | None = None
+) -> AsyncGenerator[TraceRef, None]:
+    """Yield the refs that the rate takes, and of each stratum at most `max_per_stratum`, chosen by hash.
+
+    Memory grows with what strata keep, not with what is found: without them each ref is yielded as it comes.
+    """
     heaps: dict[str | None, list[tuple[float, str, TraceRef]]] = {}
-    for ref in taken:
+    async for ref in refs:
+        if not is_sampled(ref.trace_id, rate):
+            continue
+        if max_per_stratum is None:
+            yield ref
+            continue
         heap = heaps.setdefault(ref.stratum, [])
         entry = (-position_of(ref.trace_id), ref.trace_id, ref)
         if len(heap) < max_per_stratum:
@@ -35,4 +40,5 @@ def sample(refs: Iterable[TraceRef], *, rate: float = 1.0, max_per_stratum: int 
         elif entry[:2] > heap[0][:2]:
             heapq.heapreplace(heap, entry)
     for heap in heaps.values():
-        yield from (ref for _, _, ref in heap)
+        for _, _, ref in heap:
+            yield ref

@@ -16,10 +16,18 @@ def _ref(number: int, **fields) -> TraceRef:
     return TraceRef(connection="c", project="p", trace_id=f"{number:032x}", **fields)
 
 
-def test_a_rate_takes_about_its_share_and_the_same_traces_every_time():
+async def chosen_of(refs, **how):
+    async def found():
+        for ref in refs:
+            yield ref
+
+    return [ref async for ref in sample(found(), **how)]
+
+
+async def test_a_rate_takes_about_its_share_and_the_same_traces_every_time():
     refs = [_ref(n) for n in range(1000)]
-    first = [r.trace_id for r in sample(refs, rate=0.1)]
-    assert first == [r.trace_id for r in sample(refs, rate=0.1)]
+    first = [r.trace_id for r in await chosen_of(refs, rate=0.1)]
+    assert first == [r.trace_id for r in await chosen_of(refs, rate=0.1)]
     assert 70 <= len(first) <= 130
 
 
@@ -38,13 +46,13 @@ def test_a_higher_rate_keeps_what_a_lower_one_takes(trace_id, a, b):
     assert is_sampled(trace_id, 1)
 
 
-def test_a_stratum_gives_at_most_its_number_whatever_the_order():
+async def test_a_stratum_gives_at_most_its_number_whatever_the_order():
     refs = [_ref(n, stratum="free" if n % 4 else "pro") for n in range(400)]
-    chosen = list(sample(refs, max_per_stratum=20))
+    chosen = await chosen_of(refs, max_per_stratum=20)
     assert Counter(r.stratum for r in chosen) == {"free": 20, "pro": 20}
-    again = sample(reversed(refs), max_per_stratum=20)
+    again = await chosen_of(reversed(refs), max_per_stratum=20)
     assert {r.trace_id for r in chosen} == {r.trace_id for r in again}
 
 
-def test_a_stratum_with_less_than_its_number_is_taken_whole():
-    assert len(list(sample([_ref(n, stratum=None) for n in range(3)], max_per_stratum=20))) == 3
+async def test_a_stratum_with_less_than_its_number_is_taken_whole():
+    assert len(await chosen_of([_ref(n, stratum=None) for n in range(3)], max_per_stratum=20)) == 3

@@ -28,12 +28,15 @@ def extract(trace: RawTrace, paths: ExtractionPaths = NO_PATHS) -> Extraction:
     say what was noticed, by the words of `RejectReason` where context is missing; `enricher.steps.validation` decides
     what must not be judged.
     """
+    trees = trees_of(trace.spans)
     found = [
         _Found(_overridden(draft_of(scope, tree.trace_id), scope, paths), scope.nodes)
-        for tree in trees_of(trace.spans)
+        for tree in trees
         for scope in tree.scopes()
     ]
     drafts = [entry.draft for entry in _joined(found)]
+    for tree in trees:
+        tree.fell()
     sources = (
         Source(part=part, span_id=span_id, field=field, item=number)
         for number, draft in enumerate(drafts)

@@ -196,10 +196,10 @@ def _result(part: dict[str, Any]) -> Any:
 
 def openinference_messages(groups: Sequence[dict[str, Any]]) -> list[Message]:
     """Read flattened `llm.*_messages.N.message.*` attributes, one dict of remaining keys a message."""
-    return [m for m in (_from_flat(group) for group in groups) if m]
+    return [_from_flat(group) for group in groups]
 
 
-def _from_flat(flat: dict[str, Any]) -> Message | None:
+def _from_flat(flat: dict[str, Any]) -> Message:
     role = _role(flat.get("message.role")) or "assistant"
     parts: dict[int, str] = {}
     calls: dict[int, dict[str, Any]] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from enricher.steps.extraction.family import Family, first_of, first_text
+from enricher.steps.extraction.family import Family, first_text
 from enricher.steps.extraction.messages import Message, openinference_messages
 from enricher.steps.extraction.passages import Passage, passages_in
 from enricher.steps.extraction.payloads import Found, as_list, decode, numbered
@@ -45,8 +45,12 @@ class OpenInference(Family):
         return None if is_stub else found
 
     def _value(self, span: Span, side: str) -> Found | None:
+        key = f"{side}.value"
+        value = span.attributes.get(key)
+        if not isinstance(value, str):
+            return None if value is None else Found(value, key)
         mime = span.attributes.get(f"{side}.mime_type")
-        return first_of(span.attributes, f"{side}.value", quoted=isinstance(mime, str) and "json" in mime)
+        return Found(decode(value, quoted=isinstance(mime, str) and "json" in mime), key)
 
     def prompt(self, span: Span) -> Sequence[Message]:
         """Return `llm.input_messages`, or the prompts of a completion model."""

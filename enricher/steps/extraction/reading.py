@@ -59,12 +59,18 @@ class Node:
     @lazy
     def input(self) -> Found | None:
         """Return the decoded input."""
-        return next((f for family in self.families if (f := family.input(self.span)) is not None), None)
+        for family in self.families:
+            if (found := family.input(self.span)) is not None:
+                return found
+        return None
 
     @lazy
     def output(self) -> Found | None:
         """Return the decoded output."""
-        return next((f for family in self.families if (f := family.output(self.span)) is not None), None)
+        for family in self.families:
+            if (found := family.output(self.span)) is not None:
+                return found
+        return None
 
     @lazy
     def question(self) -> Found | None:

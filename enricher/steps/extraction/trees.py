@@ -75,6 +75,11 @@ class Tree:
             return [Scope(full[0], _ordered(full[0].subtree()))]
         return [whole]
 
+    def fell(self) -> None:
+        """Take parents and children apart, so that what was read of the trace does not wait for the collector."""
+        for node in self.nodes:
+            node.children.clear()
+
     def _loose(self, wrappers: Sequence[Node]) -> Scope:
         """Choose a root among wrappers none of which holds context and answer both."""
         has_lost_root = all(node.span.parent_id for node in self.tops)

@@ -176,8 +176,12 @@ def _starts_structure(text: str) -> bool:
 
 
 def _has_form(line: str, forms: Sequence[re.Pattern[str]]) -> bool:
-    """Tell whether a line begins in one of the forms of Markdown; none of them begins with two letters."""
-    return not line[:2].isalpha() and any(form.match(line) for form in forms)
+    return not _begins_as_text(line) and any(form.match(line) for form in forms)
+
+
+def _begins_as_text(line: str) -> bool:
+    """Tell cheaply that a line has no form of Markdown: none of them begins with two letters."""
+    return line[:2].isalpha()
 
 
 def _fence_end(lines: list[_Line], at: int, mark: str) -> int:
@@ -210,7 +214,7 @@ def _continues(line: str, following: str) -> bool:
 def _paragraph(lines: list[_Line], first: int, last: int) -> _Block:
     line = lines[first]
     start = line.start
-    for mark in (_QUOTE_MARK, _BULLET):
+    for mark in () if _begins_as_text(line.text) else (_QUOTE_MARK, _BULLET):
         if found := mark.match(line.text[start - line.start :]):
             start += found.end()
     end = lines[last].end
@@ -232,14 +236,14 @@ def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     starts = [start]
     at = start
     for piece in sentencex.segment("en", text[start:end]):
-        begin = text.find(piece, at, end)
+        begin = at if text.startswith(piece, at, end) else text.find(piece, at, end)
         if begin < 0:  # the library dropped or changed characters: keep the original ones
             continue
         if at > start and not _belongs_to_previous(text[max(starts[-1], at - _LOOK_BACK) : at], piece):
             starts.append(at)
         at = begin + len(piece)
     spans = list(pairwise((*starts, end)))
-    if "[" not in text and "【" not in text:
+    if text.find("[", start, end) < 0 and text.find("【", start, end) < 0:
         return spans
     return [span for index in range(len(spans)) for span in [_with_own_citations(text, spans, index)] if span]
 

@@ -22,7 +22,7 @@ from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
 from enricher.measure.standing import confirmation
 from enricher.panel import Panel
-from enricher.pipeline import Outcome, Pipeline, Recall, input_hash
+from enricher.pipeline import Outcome, Pipeline, Recall
 from enricher.privacy import guard, purge, redaction_rules
 from enricher.progress import Reporter, Silent
 from enricher.prompts import PromptFile, list_prompts
@@ -252,8 +252,8 @@ def _skipped(store: Store, name: str, owner: str) -> RunResult:
 
 
 def _recall(store: Store) -> Recall:
-    async def recall(ref: TraceRef, item: Item, provenance: Provenance) -> Verdict | None:
-        key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
+    async def recall(ref: TraceRef, item: Item, digest: str, provenance: Provenance) -> Verdict | None:
+        key = EvaluationKey(ref.connection, item.key, provenance.version, digest)
         if provenance.engine != "openai":
             return await store.known_evaluation(key)
         # A model's verdict is paid for once, whichever trace it was reached on.

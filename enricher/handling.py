@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from enricher.errors import SetupError, TryAgain
 from enricher.logs import about, describe
-from enricher.pipeline import Outcome, Pipeline, input_hash
+from enricher.pipeline import Outcome, Pipeline
 from enricher.seams import Connector
 from enricher.store import Evaluation, RefState, Settlement, Store, Taken
 from enricher.trace import RawTrace, Rejection, TraceId
@@ -74,7 +74,7 @@ class Handler:
             evaluations=tuple(
                 Evaluation(
                     item_key=judgement.item.key,
-                    input_hash=input_hash(judgement.item),
+                    input_hash=judgement.input_hash,
                     verdict=judgement.verdict,
                     annotations=judgement.annotations,
                     review=judgement.decision.reasons,

@@ -26,8 +26,9 @@ from enricher.verdict import Annotation, Decision, DiffResult, FaithfulnessResul
 
 _PIECE = 2000  # bytes
 
-# Looks up a final verdict of the same judge version on the same input; None when it has to be judged.
-Recall = Callable[[TraceRef, Item, Provenance], Awaitable[Verdict | None]]
+# Looks up a final verdict of the same judge version on the same input, given with its digest; None when it has to be
+# judged.
+Recall = Callable[[TraceRef, Item, str, Provenance], Awaitable[Verdict | None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +36,7 @@ class Judgement:
     """One item under one judge, ready to be settled."""
 
     item: Item
+    input_hash: str  # of everything the judge saw of the item
     verdict: Verdict
     decision: Decision
     annotations: tuple[Annotation, ...]
@@ -110,11 +112,12 @@ class Pipeline:
         A judge that runs only on the findings of another one is left out: nobody knows of them yet.
         """
         item, total = split_item(item), Usage()
+        digest = input_hash(item)
         for judging in self.judges:
             judge = judging.judge
             if judge.provenance.engine != "openai" or not judging.is_due(item, ref, self.policy.risk_level, ()):
                 continue
-            if await self.recall(ref, item, self._provenance(judge.provenance)) is None:
+            if await self.recall(ref, item, digest, self._provenance(judge.provenance)) is None:
                 total += (await judge.judge(item)).usage
         return total
 
@@ -124,13 +127,14 @@ class Pipeline:
 
     async def _judgements(self, item: Item, ref: TraceRef) -> list[Judgement]:
         made: list[Judgement] = []
+        digest = input_hash(item)
         for judging in self.judges:
             if judging.is_due(item, ref, self.policy.risk_level, made):
-                made.append(await self._judge(item, judging.judge, ref))
+                made.append(await self._judge(item, digest, judging.judge, ref))
         return made
 
-    async def _judge(self, item: Item, judge: Judge, ref: TraceRef) -> Judgement:
-        known = await self.recall(ref, item, self._provenance(judge.provenance))
+    async def _judge(self, item: Item, digest: str, judge: Judge, ref: TraceRef) -> Judgement:
+        known = await self.recall(ref, item, digest, self._provenance(judge.provenance))
         verdict, hold = known or await self._examined(item, judge), None
         if known is None or FROM_ANOTHER_TRACE in known.flags:  # what is recorded of this very item stays as it is
             verdict, hold = self.confirmation.applied(verdict)
@@ -141,6 +145,7 @@ class Pipeline:
         )  # fmt: skip
         return Judgement(
             item=item,
+            input_hash=digest,
             verdict=verdict,
             decision=decision,
             annotations=redact_annotations(annotations, item, self.redaction),

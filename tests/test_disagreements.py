@@ -25,7 +25,7 @@ def text(renderable):
 
 
 async def test_the_report_and_the_story_show_what_the_second_check_says(world: World):
-    async def recall(ref, item, provenance):
+    async def recall(ref, item, digest, provenance):
         return None
 
     world.platform.add("t1")

@@ -8,7 +8,7 @@ import pytest
 from enricher.choosing import Request
 from enricher.errors import SetupError
 from enricher.executors.local import LocalExecutor
-from enricher.pipeline import Judging, Pipeline, input_hash
+from enricher.pipeline import Judging, Pipeline
 from enricher.progress import Silent
 from enricher.run import Plan, Run, RunResult
 from enricher.settings import Job, ReportRule, Rule
@@ -34,8 +34,8 @@ class World:
         store.clock = lambda: self.now
 
     def new_run(self, *rules: Rule, **request) -> Run:
-        async def recall(ref, item, provenance):
-            key = EvaluationKey(ref.connection, item.key, provenance.version, input_hash(item))
+        async def recall(ref, item, digest, provenance):
+            key = EvaluationKey(ref.connection, item.key, provenance.version, digest)
             return await self.store.known_evaluation(key)
 
         plan = Plan(

@@ -123,7 +123,7 @@ class Model:
 
 
 async def test_in_the_pipeline_a_held_finding_goes_to_people_as_unconfirmed():
-    async def nothing(ref, item, provenance):
+    async def nothing(ref, item, digest, provenance):
         return None
 
     ref = TraceRef(connection="memory", project="p", trace_id=TraceId("t"))
@@ -141,7 +141,7 @@ async def test_in_the_pipeline_a_held_finding_goes_to_people_as_unconfirmed():
 
 @pytest.mark.parametrize(("flags", "certainty"), [((), "confirmed"), (("same_input_as_before",), "unconfirmed")])
 async def test_what_is_recorded_of_the_very_item_stays_and_what_comes_from_another_trace_does_not(flags, certainty):
-    async def recorded(ref, item, provenance):
+    async def recorded(ref, item, digest, provenance):
         return found(Certainty.CONFIRMED).model_copy(update={"flags": flags})
 
     rule = Confirmation(calibrations=(calibration(0.5),), level=0.8)

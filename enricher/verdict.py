@@ -141,14 +141,15 @@ class Usage(Noun):
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return what both cost together."""
-        # Of values that were checked the sum needs no check; sums are made all the time.
-        return Usage.model_construct(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            cost=self.cost + other.cost,
-            latency_s=self.latency_s + other.latency_s,
-            calls=self.calls + other.calls,
+        return self.model_copy(
+            update={
+                "prompt_tokens": self.prompt_tokens + other.prompt_tokens,
+                "completion_tokens": self.completion_tokens + other.completion_tokens,
+                "cached_tokens": self.cached_tokens + other.cached_tokens,
+                "cost": self.cost + other.cost,
+                "latency_s": self.latency_s + other.latency_s,
+                "calls": self.calls + other.calls,
+            }
         )
 
 

@@ -163,19 +163,18 @@ def _labels(name: str, status: Any, issue: Any) -> tuple[AlignmentStatus, IssueT
     """Read both labels of a segment; None when the judge gave no verdict on it."""
     if is_no_verdict(status):
         return None
-    where = f"segment {shown(name)}"
     if not isinstance(status, str) or not (issue is None or isinstance(issue, str)):
-        raise Wrong(Status.JUDGE_PARSE_ERROR, f"a label of {where} is not a text")
+        raise Wrong(Status.JUDGE_PARSE_ERROR, f"a label of segment {shown(name)} is not a text")
     alignment = label(status, AlignmentStatus)
     if alignment is None:
-        raise Wrong(Status.JUDGE_INVALID, f"{where}: {shown(status.strip())} is no alignment status")
+        raise Wrong(Status.JUDGE_INVALID, f"segment {shown(name)}: {shown(status.strip())} is no alignment status")
     kind = label(issue, IssueType)
     if kind is None and not is_no_verdict(issue):
-        raise Wrong(Status.JUDGE_INVALID, f"{where}: {shown(str(issue).strip())} is no issue type")
+        raise Wrong(Status.JUDGE_INVALID, f"segment {shown(name)}: {shown(str(issue).strip())} is no issue type")
     if kind is None:
         return alignment, _IMPLIED[alignment], ("issue_type_inferred",)
     if alignment is AlignmentStatus.FULLY_SUPPORTED and kind is not IssueType.NONE:
-        raise Wrong(Status.JUDGE_INVALID, f"{where} is FULLY_SUPPORTED and yet has the issue {kind}")
+        raise Wrong(Status.JUDGE_INVALID, f"segment {shown(name)} is FULLY_SUPPORTED and yet has the issue {kind}")
     is_odd = kind is IssueType.NONE and alignment in (AlignmentStatus.UNSUPPORTED, AlignmentStatus.CONTRADICTED)
     return alignment, _IMPLIED[alignment] if is_odd else kind, ("issue_type_inferred",) if is_odd else ()
 

@@ -182,17 +182,21 @@ def details(result: Result) -> dict[str, Any]:
     """Return the result as people read it on the platform: every statement with its status and passages."""
     found = result.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=_OWN_WAY)
     if isinstance(result, DiffResult):
-        found["segments"] = [_part(segment) | {"generated_text": segment.generated_text} for segment in result.segments]
+        found["segments"] = [
+            part | {"generated_text": segment.generated_text}
+            for part, segment in zip(_parts(result, "segments"), result.segments, strict=True)
+        ]
     elif isinstance(result, FaithfulnessResult):
         found |= {
-            "claims": [_part(claim) for claim in result.claims],
+            "claims": _parts(result, "claims"),
             "outcome": str(result.outcome),
             "unsupported_claims": list(result.unsupported_claims),
             "most_dangerous_error": result.most_dangerous_error,
         }
     elif isinstance(result, ConsistencyResult):
+        claims = zip(_parts(result, "claims"), result.claims, strict=True)
         found |= {
-            "claims": [_part(claim) | {"source_references": _references(claim.evidence)} for claim in result.claims],
+            "claims": [part | {"source_references": _references(claim.evidence)} for part, claim in claims],
             "counts": result.counts,
         }
     elif isinstance(result, HalvesResult):
@@ -204,7 +208,7 @@ def details(result: Result) -> dict[str, Any]:
         }
         found |= {"failing_half": str(result.failing_half), "fix_note": result.fix_note}
     elif isinstance(result, PairwiseResult):
-        found |= {"hallucinations": [_part(flag) for flag in result.hallucinations]}
+        found |= {"hallucinations": _parts(result, "hallucinations")}
         found |= {"preferred": str(result.preferred), "position_bias": result.has_position_bias}
     if (probability := getattr(result, "faithful_probability", None)) is not None:
         found["faithful_probability"] = round(probability, 4)
@@ -220,8 +224,11 @@ def _quote(quote: Quote) -> dict[str, Any]:
     return {"document_id": quote.document_id, "text": quote.text, "start": quote.start, "end": quote.end}
 
 
-def _part(part: Part) -> dict[str, Any]:
-    return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+def _parts(result: Result, field: str) -> list[dict[str, Any]]:
+    # All in one call: a call each costs several times as much.
+    found = result.model_dump(mode="json", include={field}, exclude_none=True, exclude_defaults=True)
+    parts: list[dict[str, Any]] = found.get(field, [])
+    return parts
 
 
 def _references(quotes: Sequence[Quote]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Read how a clause asserts (negation, modality, hedges, quantifiers, tense) and compare two readings."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -137,8 +138,8 @@ _PRESENT_PERFECT = _set("has have")
 def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
     """Read the marks of a clause from its tokens; `text` is looked at for scripts without spaces."""
     words = [token.word for token in tokens]
-    present = set(words)
-    places = [] if present.isdisjoint(_ANY_NEGATION) else _negation_places(tokens, words)
+    present = _MARKERS.intersection(words)
+    places = [] if _ANY_NEGATION.isdisjoint(present) else _negation_places(tokens, words)
     is_negated = len(places) % 2 == 1
     if not is_negated and text and not text.isascii():
         is_negated = sum(text.count(mark) for mark in _UNSPACED_NEGATIONS) % 2 == 1
@@ -147,15 +148,15 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
         denied=_denied(tokens, places) if places else _NOTHING,
         is_negated=is_negated,
         force=force,
-        is_hedged=not present.isdisjoint(_HEDGES) or ("have" in present and _has_weak_may(words)),
-        is_possible=not present.isdisjoint(_DROPPABLE_MAY),
+        is_hedged=not _HEDGES.isdisjoint(present) or ("have" in present and _has_weak_may(words)),
+        is_possible=not _DROPPABLE_MAY.isdisjoint(present),
         extent=Extent.PLAIN
-        if present.isdisjoint(_EXTENT_WORDS)
+        if _EXTENT_WORDS.isdisjoint(present)
         else Extent(max(_EXTENTS[word] for word in present & _EXTENT_WORDS)),
-        is_planned=not present.isdisjoint(_PLANNED),
-        is_past=not present.isdisjoint(_PAST_FORMS) or any([w[-2:] == "ed" and len(w) > 4 for w in words]),
-        is_exclusive="not" not in present and not present.isdisjoint(_ONLY),
-        is_implicit=not present.isdisjoint(_IMPLICIT),
+        is_planned=not _PLANNED.isdisjoint(present),
+        is_past=not _PAST_FORMS.isdisjoint(present) or any([w[-2:] == "ed" and len(w) > 4 for w in words]),
+        is_exclusive="not" not in present and not _ONLY.isdisjoint(present),
+        is_implicit=not _IMPLICIT.isdisjoint(present),
         sets_limit="than" in present
         and any(word in _ENGLISH_NEGATIONS and _limits_a_number(tokens, place) for place, word in enumerate(words)),
         permits=_permits(tokens, present, force, is_negated=is_negated),
@@ -163,6 +164,10 @@ def read_marks(tokens: Sequence[Token], text: str = "") -> Marks:
 
 
 _EXTENT_WORDS = frozenset(_EXTENTS)
+# All words that a mark is read from; the few of them that a clause has are compared with each set.
+_MARKERS = frozenset(
+    ("to", "than", *_ANY_NEGATION, *_IMPLICIT, *_MUST, *_SHOULD, *_MAY, *_MUST_NOT, *_AVOID, *_NEED_TO)
+).union(_HEDGES, _EXTENT_WORDS, _PLANNED, _ONLY, _PAST_FORMS)
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -199,20 +204,20 @@ def _denied(tokens: Sequence[Token], places: Sequence[int]) -> frozenset[str]:
     return frozenset(keys)
 
 
-def _force(words: Sequence[str], present: set[str]) -> Force:
-    if not present.isdisjoint(_MUST):
+def _force(words: Sequence[str], present: AbstractSet[str]) -> Force:
+    if not _MUST.isdisjoint(present):
         return Force.MUST
     if "to" in present and any(w in _NEED_TO and words[i + 1 : i + 2] == ["to"] for i, w in enumerate(words)):
         return Force.MUST
-    if not present.isdisjoint(_SHOULD):
+    if not _SHOULD.isdisjoint(present):
         return Force.SHOULD
-    return Force.PLAIN if present.isdisjoint(_MAY) else Force.MAY
+    return Force.PLAIN if _MAY.isdisjoint(present) else Force.MAY
 
 
-def _permits(tokens: Sequence[Token], present: set[str], force: Force, *, is_negated: bool) -> bool | None:
-    keys = {token.key for token in tokens}
-    if not present.isdisjoint(_AVOID):
+def _permits(tokens: Sequence[Token], present: AbstractSet[str], force: Force, *, is_negated: bool) -> bool | None:
+    if not _AVOID.isdisjoint(present):
         return None  # "avoid allowing it" forbids it in other words
+    keys = {token.key for token in tokens}
     if _PROHIBIT in keys:
         return is_negated
     if force is Force.MAY or _ALLOW in keys or "cannot" in present or "can't" in present:

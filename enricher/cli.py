@@ -18,6 +18,7 @@ from enricher.commands.calibrate import calibrate
 from enricher.commands.compare import compare
 from enricher.commands.config import init, schema
 from enricher.commands.console import (
+    ABORTED,
     ALERT,
     DONE,
     INCOMPLETE,
@@ -60,18 +61,20 @@ cli.add_typer(export_group, name="export")
 
 def main() -> None:
     """Run the command line; what the operator must mend is one sentence and exit code 2."""
-    tune()
-    logs.configure(level="warning")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # What the terminal's encoding can't write must not end the command; in JSON it becomes a valid escape.
-            stream.reconfigure(errors="backslashreplace")
     try:
+        tune()
+        logs.configure(level="warning")
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # What the terminal's encoding can't write must not end the command; in JSON it becomes a valid escape.
+                stream.reconfigure(errors="backslashreplace")
         cli(prog_name="enricher")
     except SetupError as error:
         sys.exit(complain(error, OPERATOR))
     except EnricherError as error:
         sys.exit(complain(error, INCOMPLETE))
+    except KeyboardInterrupt:  # before a command has begun; nothing is under way yet
+        sys.exit(ABORTED)
 
 
 @cli.callback()

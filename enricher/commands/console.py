@@ -12,6 +12,7 @@ import typer
 from enricher.errors import EnricherError, SetupError
 
 DONE, INCOMPLETE, OPERATOR, ALERT = 0, 1, 2, 3
+ABORTED = 130  # as of every program that Ctrl-C ended, and as typer says once a command has begun
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", "-c", help="YAML file; see config/default.yaml.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -37,6 +37,17 @@ def no_platform() -> str:
 # help
 
 
+def test_ctrl_c_before_a_command_has_begun_ends_without_a_traceback(tmp_path):
+    code = """
+import os, signal
+from enricher import cli, logs
+logs.configure = lambda **_: os.kill(os.getpid(), signal.SIGINT)
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_help_answers_without_importing_what_only_work_needs(tmp_path):
     command = [sys.executable, "-X", "importtime", SCRIPT, "--help"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=True)

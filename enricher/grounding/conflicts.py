@@ -133,11 +133,6 @@ class Stand:
         return bool(ours) and any(all(is_older(own, other) for own in ours) for other in theirs)
 
 
-def conflicting_documents(item: Item) -> tuple[SourceConflict, ...]:
-    """Return what the documents of an item disagree on, whatever the answer says of it."""
-    return tuple(found.described(item) for found in disagreements(item))
-
-
 def disagreements(item: Item) -> list[Disagreement]:
     """Find what the documents of an item disagree on."""
     if len(item.documents) < 2:
@@ -391,7 +386,6 @@ __all__ = [
     "Passage",
     "Stand",
     "Touch",
-    "conflicting_documents",
     "dates_of",
     "disagreements",
     "recommended",

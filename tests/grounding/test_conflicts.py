@@ -1,7 +1,11 @@
 """What documents disagree on, whatever the answer says of it."""
 
-from enricher.grounding.conflicts import Touch, conflicting_documents, disagreements, stands
+from enricher.grounding.conflicts import Touch, disagreements, stands
 from tests.grounding.items import split
+
+
+def conflicting_documents(item):
+    return tuple(found.described(item) for found in disagreements(item))
 
 
 def test_a_conflict_names_both_values_documents_and_passages():

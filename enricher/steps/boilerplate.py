@@ -118,7 +118,7 @@ _SILENT_SOURCES = re.compile(
     re.I | re.X,
 )
 _ONLY_LINKS = re.compile(
-    r"\W*(?:(?:sources?|references?|links?|see|quellen?)\s*:?\s*)?(?:(?:https?://\S+|\[\^?\d+\])[\s,;.]*)+$", re.I
+    r"\W*(?:(?:sources?|references?|links?|see|quellen?)\s*:?\s*)?(?:(?:https?://\S++|\[\^?\d+\])[\s,;.]*)+$", re.I
 )
 # "I don't know the fee, but refunds take 5 days": the rest is a statement.
 _GOES_ON = re.compile(

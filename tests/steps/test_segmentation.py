@@ -223,6 +223,11 @@ def test_no_pattern_takes_more_than_linear_time(unit):
     assert all(s.text for s in sentences)
 
 
+def test_links_that_follow_one_another_without_a_blank_take_no_longer_than_others():
+    assert is_boilerplate("http://a" * 10_000)
+    assert not is_boilerplate("http://a" * 10_000 + " says so")
+
+
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [

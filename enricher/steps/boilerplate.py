@@ -127,18 +127,39 @@ _GOES_ON = re.compile(
 _DIGIT = re.compile(r"(?<![A-Za-z])\d")  # "P60" is a name
 
 
+# What links, sources, admissions and courtesies begin with, where it is Latin letters, in lower case. Most sentences
+# begin with none of it and need not be held against those four patterns.
+_OPENING = re.compile(
+    r"absolutely|according|afraid|alright|answer|apologies|as|based|be|bom|bonjour|bonsoir|"
+    r"buen|buongiorno|certainly|cheers|cher|ciao|contact|cordialement|danke|das|dear|do|enjoy|"
+    r"estimad|excellent|excerpt|feel|following|from|get|given|gladly|good|got|gracias|grazie|"
+    r"great|greetings|guten|hallo|have|hello|here|hey|hi|hola|hope|http|i|je|kind|lassen|"
+    r"let|liebe|link|many|melden|merci|mit|my|n/a|na|no|obrigad|of|oi|ok|our|passage|"
+    r"per|please|quelle|reach|really|reference|salu|see|sehr|sincerely|so|summary|sure|thank|"
+    r"that|there|thx|to|un|using|very|vielen|warm|was|we|what|you"
+)
+_LONGEST_OPENING = 16  # characters
+
+
 def is_boilerplate(sentence: str) -> bool:
     """Tell whether a sentence is a courtesy, an announcement or an admission of not knowing: nothing to check."""
-    if _ONLY_LINKS.match(sentence) or _ONLY_SOURCES.match(sentence):
+    may_be = _opens_as_boilerplate(sentence)
+    if may_be and (_ONLY_LINKS.match(sentence) or _ONLY_SOURCES.match(sentence)):
         return True
     if len(sentence) > 400 or len(sentence.split()) > _MAX_WORDS:
         return False
     if _SILENT_SOURCES.match(sentence):
         return True
-    if admission := _ADMISSIONS.match(sentence):
+    if may_be and (admission := _ADMISSIONS.match(sentence)):
         return not _GOES_ON.search(sentence, admission.end())
-    is_one = _COURTESIES.match(sentence) is not None or _is_announcement(sentence)
+    is_one = (may_be and _COURTESIES.match(sentence) is not None) or _is_announcement(sentence)
     return is_one and not _DIGIT.search(_OWN_NUMBERS.sub("", sentence))
+
+
+def _opens_as_boilerplate(sentence: str) -> bool:
+    head = sentence[:_LONGEST_OPENING]
+    # Signs may come before an opening, and those in other letters are not listed.
+    return not (head.isascii() and head[:1].isalnum()) or _OPENING.match(head.lower()) is not None
 
 
 def _is_announcement(sentence: str) -> bool:

@@ -249,6 +249,38 @@ def test_announcements_refusals_and_names_of_sources_state_nothing(sentence, exp
     assert is_boilerplate(sentence) is not expected
 
 
+# One for each way in which they begin: a new way needs its beginning in `boilerplate` too.
+_NOTHING_STATED = """
+Absolutely! | According to the documents: | Afraid I don't know. | Alright. | Answer: | Apologies, I don't know.
+As an AI language model, I try. | Based on the context, I don't know. | Be aware: | Bei Fragen gern.
+Below are the steps: | Best regards, Ann | Bom dia! | Bonjour! | Bonsoir! | Buenas tardes | Buongiorno! | Certainly!
+Cheers | Cher Paul, | Ciao! | Contact us if it fails. | Cordialement | Danke! | Das weiss ich nicht. | Dear Ann,
+Documents 1 and 2 | Do not hesitate. | Don't hesitate to ask. | Enjoy! | Estimada Ana, | Excellent question
+Excerpt 3 | Feel free to ask. | Following are the fees: | From passages 1 and 2 | Get in touch with us for help.
+Given these facts: | Gladly! | Good morning! | Got it. | Gracias | Grazie | Great! | Greetings! | Guten Tag!
+Hallo Paul! | Have a nice day! | Hello! | Here are the fees: | Hey! | Hi Ann! | Hola! | Hope this helps.
+Hopefully this helps. | https://example.org | I don't know. | I hope that helps. | I apologize.
+Ich weiß das leider nicht. | If you have any questions, ask. | I'm not sure. | In summary: | Insufficient data.
+Interesting question | Is there anything else? | Je ne sais pas. | Kind regards
+Lassen Sie mich wissen, ob es hilft. | Let me know. | Liebe Ana, | Links: https://example.org | Many thanks
+Melden Sie sich. | Merci | Mit freundlichen Grüßen | My apologies. | My pleasure. | N'hésitez pas. | N/A | NA
+No problem. | No puedo. | Non lo so. | Not specified. | Note: | Não sei. | Obrigado | Of course! | Oi! | OK. | Okay!
+Olá! | Our apologies. | Passage 2 | Per the guide: | Please note: | Please let me know. | Quellen:
+Reach out any time. | Really sorry, I can't help. | References: | Saludos | Salut! | See passage 3.
+Sehr geehrte Frau Kraus, | Sincerely, Ann | So sorry, I don't know. | Sorry. | Sources 1, 2 | Summary: | Sure!
+Thank you. | Thanks! | That is all. | That's a good question. | There is no information to answer. | Thx
+To summarize: | Unable to answer. | Unclear. | Understood. | Unfortunately, I can't help. | Unknown.
+Using the guide: | Very sorry, I can't say. | Vielen Dank! | Warm wishes | Was there anything else? | We apologise.
+We're sorry, we can't help. | Weiß ich leider nicht. | Welcome! | What a great question | You are welcome.
+Yours sincerely | よろしくお願いします。 | 我不知道。 | - Thanks!
+"""
+
+
+@pytest.mark.parametrize("sentence", [s.strip() for line in _NOTHING_STATED.split("\n") for s in line.split("|") if s])
+def test_courtesies_admissions_and_sources_state_nothing(sentence):
+    assert is_boilerplate(sentence)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.from_regex(boilerplate._ANNOUNCEMENTS, fullmatch=True))
 def test_what_the_pattern_of_announcements_takes_is_held_against_it(text):

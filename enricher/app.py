@@ -20,6 +20,9 @@ from enricher.connecting import connector_of
 from enricher.delivery import deliver
 from enricher.errors import BadReply, SetupError, TryAgain
 from enricher.executors.local import LocalExecutor
+from enricher.executors.processes import ProcessExecutor, kept_open
+from enricher.handling import Handler
+from enricher.interpreter import tune
 from enricher.measure.standing import confirmation
 from enricher.panel import Panel
 from enricher.pipeline import Outcome, Pipeline, Recall
@@ -33,7 +36,7 @@ from enricher.reporting.gathering import full_report
 from enricher.reporting.nouns import FullReport
 from enricher.run import Done, Plan, Run, RunResult, handler_for
 from enricher.seams import Connector, Executor, Unwatched
-from enricher.settings import Policy, Settings, with_secrets, without_secrets
+from enricher.settings import Job, Policy, Settings, with_secrets, without_secrets
 from enricher.steps.decision import PolicyRule
 from enricher.steps.extraction import ExtractionPaths
 from enricher.steps.transfer import transfer
@@ -43,8 +46,9 @@ from enricher.store.sharing import same_input
 from enricher.telemetry import Telemetry
 from enricher.trace import Item, TraceRef
 from enricher.verdict import Provenance, Route, Verdict
-from enricher.wiring import wire
+from enricher.wiring import is_local, wire
 
+_SHARE = 50  # traces that a process of this machine takes up together
 _STORE_AWAY_S = 60.0  # for which a process that joins a run waits for the store of that run
 
 
@@ -155,6 +159,8 @@ class App:
 
     def _executor(self, plan: Plan) -> Executor:
         if self.settings.executor == "local":
+            if self._has_workers(plan.job):
+                return ProcessExecutor(workers=self.settings.workers, begin=tune)
             return LocalExecutor(concurrency=plan.traces)
         if self.settings.openai.transport == "batch":
             raise SetupError("batches are collected by one process: set executor to local, or openai.transport to live")
@@ -165,9 +171,16 @@ class App:
             self.settings.dask.scheduler, lost_after_s=self.settings.dask.lost_after.total_seconds()
         )  # fmt: skip
 
+    def _has_workers(self, job: Job) -> bool:
+        """Tell whether processes of this machine share the traces; calls to a model overlap in one."""
+        return self.settings.workers > 1 and is_local(self.settings, job)
+
     def _remote(self, name: str) -> "RemoteShards | None":
         if self.settings.executor == "local":
-            return None
+            if not self._has_workers(self.settings.jobs[name]):
+                return None
+            alone = without_secrets(self.settings).model_copy(update={"workers": 1})
+            return RemoteShards(settings=alone, job=name, shard_size=_SHARE, stays_open=True)
         if not self.settings.dask.scheduler:
             raise SetupError("dask.scheduler: name the address of the scheduler, such as tcp://scheduler:8786")
         if self.settings.store.startswith("sqlite"):
@@ -183,11 +196,12 @@ class RemoteShards:
     settings: Settings
     job: str
     shard_size: int
+    stays_open: bool = False  # a worker keeps store and connections open from page to page
     version: str = __version__
 
     def of_run(self, run_id: str) -> Callable[[Sequence[Taken]], Awaitable[Done]]:
         """Return what a worker is sent for each page."""
-        return partial(handle_shard, self, run_id)
+        return partial(handle_shard_here if self.stays_open else handle_shard, self, run_id)
 
 
 async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken]) -> Done:
@@ -196,23 +210,49 @@ async def handle_shard(shards: RemoteShards, run_id: str, page: Sequence[Taken])
     Raises:
         SetupError: this process runs another version, or lacks what the job needs.
     """
+    async with _desk(shards, run_id) as desk:
+        return await desk.do(page)
+
+
+async def handle_shard_here(shards: RemoteShards, run_id: str, page: Sequence[Taken]) -> Done:
+    """Do one page of a run in a worker process of this machine, and keep what it needs open for the next one."""
+    if run_id not in _desks:
+        _desks[run_id] = await kept_open(_desk(shards, run_id))
+    return await _desks[run_id].do(page)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Desk:
+    """Where a worker does pages: everything is open."""
+
+    handler: Handler
+    concurrency: int
+
+    async def do(self, page: Sequence[Taken]) -> Done:
+        waiting = {taken.ref.trace_id: taken for taken in page}
+        executor = LocalExecutor(concurrency=self.concurrency)
+        outcomes: list[Outcome] = []
+        try:
+            async with aclosing(executor.map(self.handler.handle, self.handler.pull(waiting))) as handled:
+                outcomes += [outcome async for outcome in handled]
+        except (TryAgain, BadReply) as error:
+            problem = f"{len(waiting)} traces could not be pulled and stay due: {error}"
+            return Done(outcomes=tuple(outcomes), problem=problem)
+        return Done(outcomes=tuple(outcomes))
+
+
+_desks: dict[str, _Desk] = {}  # of this process, when it is a worker, by run
+
+
+@contextlib.asynccontextmanager
+async def _desk(shards: RemoteShards, run_id: str) -> AsyncIterator[_Desk]:
     if shards.version != __version__:
         raise SetupError(f"a worker runs trace-enricher {__version__}, this run {shards.version}; install the same")
     async with (
         await _opened(with_secrets(shards.settings, os.environ)) as app,
         app.plan(shards.job, spender=run_id) as plan,
     ):
-        handler = handler_for(plan, app.store, run_id)
-        waiting = {taken.ref.trace_id: taken for taken in page}
-        executor = LocalExecutor(concurrency=app.settings.concurrency)
-        outcomes: list[Outcome] = []
-        try:
-            async with aclosing(executor.map(handler.handle, handler.pull(waiting))) as handled:
-                outcomes += [outcome async for outcome in handled]
-        except (TryAgain, BadReply) as error:
-            problem = f"{len(waiting)} traces could not be pulled and stay due: {error}"
-            return Done(outcomes=tuple(outcomes), problem=problem)
-        return Done(outcomes=tuple(outcomes))
+        yield _Desk(handler=handler_for(plan, app.store, run_id), concurrency=app.settings.concurrency)
 
 
 async def _opened(settings: Settings) -> App:

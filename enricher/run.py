@@ -333,7 +333,7 @@ class Run:
                     for outcome in done.outcomes:
                         yield outcome
         except TryAgain as error:
-            self._outage(f"the cluster is out, and what it had not settled stays due: {error}")
+            self._outage(f"the workers are out, and what they had not settled stays due: {error}")
 
     async def _pulled(self) -> AsyncGenerator[tuple[Taken, RawTrace | Rejection], None]:
         """Yield the due traces, pulled page by page."""

@@ -10,7 +10,7 @@ from enricher.judges.chat import ChatOptions
 from enricher.judges.endpoint import Address, Carrier
 from enricher.judges.prices import Prices
 from enricher.seams import ModelCall
-from enricher.settings import Settings
+from enricher.settings import Job, Settings
 from enricher.store import Store
 from enricher.store.traffic import Caps, StoreBatchBook, StoreLedger, keepsake
 
@@ -42,7 +42,7 @@ async def wire(
         SetupError: there is a cap on money, but the model has no price.
     """
     job = settings.jobs[name]
-    if all((choice.engine or settings.engine) == "local" for choice in job.judges):
+    if is_local(settings, job):
         return Wiring()
     batch = settings.openai.batch
     is_batched = settings.openai.transport == "batch"
@@ -66,6 +66,11 @@ async def wire(
         carrier=lambda options: _batcher(settings, options, store),
         traces=batch.traces,
     )
+
+
+def is_local(settings: Settings, job: Job) -> bool:
+    """Tell whether the embedded engine alone judges for a job."""
+    return all((choice.engine or settings.engine) == "local" for choice in job.judges)
 
 
 def wire_records(settings: Settings, store: Store | None) -> Wiring:

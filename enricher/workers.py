@@ -1,8 +1,7 @@
 """Judge plain records on several cores: the embedded engine computes all the time, and one process uses one core."""
 
-import asyncio
 import gc
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from functools import partial
 from itertools import islice
@@ -33,7 +32,7 @@ async def judge_on_cores(
     Raises:
         WorkerLost: a worker process was ended from outside; the rows before are right.
     """
-    executor = ProcessExecutor(workers=workers, begin=_begin, given=(settings, name))
+    executor = ProcessExecutor(workers=workers, begin=_begin, given=(settings, name), in_order=True)
     done = 0
     try:
         async with aclosing(executor.map(partial(_judged, name), _chunks(lines))) as chunks:
@@ -45,7 +44,7 @@ async def judge_on_cores(
         raise WorkerLost(f"{error}: {done} records are judged, the rest is not; try fewer --workers") from error
 
 
-def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+async def _chunks(lines: Iterable[Line]) -> AsyncIterator[list[Line]]:
     remaining = iter(lines)
     while chunk := list(islice(remaining, _CHUNK)):
         yield chunk
@@ -60,10 +59,6 @@ def _begin(settings: Settings, name: str) -> None:
     gc.freeze()
 
 
-def _judged(name: str, chunk: list[Line]) -> list[Row]:
+async def _judged(name: str, chunk: list[Line]) -> list[Row]:
     judge, redaction = _ours[name]
-
-    async def rows() -> list[Row]:
-        return [row async for row in judge_records(chunk, judge, redaction=redaction)]
-
-    return asyncio.run(rows())
+    return [row async for row in judge_records(chunk, judge, redaction=redaction)]

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from itertools import count
 
@@ -16,6 +17,7 @@ from enricher.judges.local import LocalDiffJudge
 from enricher.judging import judge_file
 from enricher.progress import Silent
 from enricher.records import judge_records
+from enricher.seams import Executor
 from enricher.settings import load
 from enricher.workers import judge_on_cores
 
@@ -41,23 +43,51 @@ def _begin() -> None:
     pass
 
 
-def _work(number: int) -> int:
+async def _work(number: int) -> int:
     if number < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
+async def _slow_at_first(number: int) -> int:
+    await asyncio.sleep(1.0 if number == 0 else 0.0)
+    return number
+
+
+async def counted() -> AsyncIterator[int]:
+    for number in count():
+        taken.append(number)
+        yield number
+
+
+async def these(*numbers: int) -> AsyncIterator[int]:
+    for number in numbers:
+        yield number
+
+
+taken: list[int] = []
+
+
 async def test_the_source_is_read_no_further_than_the_work_and_an_early_end_leaves_no_process():
-    numbers = count()
-    async with aclosing(ProcessExecutor(workers=2, begin=_begin).map(_work, numbers)) as results:
+    taken.clear()
+    async with aclosing(ProcessExecutor(workers=2, begin=_begin, in_order=True).map(_work, counted())) as results:
         first = [await anext(results) for _ in range(3)]
     assert first == [0, 1, 2]
-    assert next(numbers) <= 3 + 4
+    assert len(taken) <= 3 + 4
     assert multiprocessing.active_children() == []
 
 
+async def test_results_come_in_the_order_of_the_values_only_where_that_is_asked_for():
+    for in_order in (True, False):
+        executor = ProcessExecutor(workers=2, begin=_begin, in_order=in_order)
+        assert isinstance(executor, Executor)
+        found = [number async for number in executor.map(_slow_at_first, these(*range(6)))]
+        assert sorted(found) == list(range(6))
+        assert (found[0] == 0) is in_order
+
+
 async def test_a_worker_that_is_killed_is_named_after_the_results_before_it():
-    results = ProcessExecutor(workers=1, begin=_begin).map(_work, iter([1, -1, 2]))
+    results = ProcessExecutor(workers=1, begin=_begin).map(_work, these(1, -1, 2))
     assert await anext(results) == 1
     with pytest.raises(WorkerLost, match="ended from outside"):
         await anext(results)
@@ -66,7 +96,7 @@ async def test_a_worker_that_is_killed_is_named_after_the_results_before_it():
 
 async def test_cancelling_ends_the_processes():
     async def all_of_them() -> None:
-        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_work, count()):
+        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_work, counted()):
             begun.set()
 
     begun = asyncio.Event()

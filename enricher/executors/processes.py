@@ -1,4 +1,4 @@
-"""Run work in other processes of this machine, in order and a bounded number at a time: for what computes a lot."""
+"""Run work in other processes of this machine, a bounded number at a time: for what computes a lot."""
 
 import asyncio
 import contextlib
@@ -6,37 +6,43 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.util import Finalize
 from typing import Any, TypeVar
 
-from enricher.errors import EnricherError
+from enricher.errors import TryAgain
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 1  # values a worker that wait for it, so that it never waits for this process
+_runner: asyncio.Runner | None = None  # the event loop of this process, if it is a worker
+_kept = contextlib.AsyncExitStack()  # what stays open in it until it ends
 
 
-class WorkerLost(EnricherError):
+class WorkerLost(TryAgain):
     """A worker process ended by itself."""
 
 
 class ProcessExecutor:
     """Keeps `workers` processes at work, each of which calls `begin` once; all of it must be such that pickle takes it.
 
-    The processes are new ones, not copies of this one: they hold no connection, lock or thread of it.
+    The processes are new ones, not copies of this one: they hold no connection, lock or thread of it. All that one is
+    given runs in one event loop, one value after the other.
     """
 
-    def __init__(self, *, workers: int, begin: Callable[..., None], given: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, *, workers: int, begin: Callable[..., None], given: tuple[Any, ...] = (), in_order: bool = False
+    ) -> None:
         self._workers = workers
         self._begin = begin
         self._given = given
+        self._in_order = in_order
 
-    async def map(self, work: Callable[[T], R], values: Iterable[T]) -> AsyncGenerator[R, None]:
-        """Yield the results in the order of the values; at the end, however it comes, no process is left.
+    async def map(self, work: Callable[[T], Awaitable[R]], values: AsyncIterator[T]) -> AsyncGenerator[R, None]:
+        """Yield the results as they finish, or in the order of the values; however it ends, no process is left.
 
         Raises:
             WorkerLost: a process was killed, by whoever needed its memory perhaps.
@@ -48,15 +54,15 @@ class ProcessExecutor:
             initargs=(self._begin, self._given),
         )
         loop = asyncio.get_running_loop()
-        under_way: deque[asyncio.Future[R]] = deque()
+        under_way: list[asyncio.Future[R]] = []
         try:
-            for value in values:
+            async for value in values:
                 with _unheard(signal.SIGINT):
-                    under_way.append(loop.run_in_executor(pool, work, value))
+                    under_way.append(loop.run_in_executor(pool, _run, work, value))
                 if len(under_way) >= self._workers * (1 + _AHEAD):
-                    yield await under_way.popleft()
+                    yield await self._next(under_way)
             while under_way:
-                yield await under_way.popleft()
+                yield await self._next(under_way)
         except BrokenProcessPool as error:
             raise WorkerLost("a worker process was ended from outside; it may have been short of memory") from error
         finally:
@@ -64,6 +70,17 @@ class ProcessExecutor:
                 left.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
             pool.shutdown(wait=True, cancel_futures=True)
+
+    async def _next(self, under_way: list[asyncio.Future[R]]) -> R:
+        if not self._in_order:
+            await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            under_way.sort(key=lambda future: not future.done())
+        return await under_way.pop(0)
+
+
+async def kept_open(context: contextlib.AbstractAsyncContextManager[T]) -> T:
+    """Enter a context in a worker process; it is left when the process ends."""
+    return await _kept.enter_async_context(context)
 
 
 @contextlib.contextmanager
@@ -80,8 +97,28 @@ def _unheard(number: signal.Signals) -> Iterator[None]:
 
 
 def _begin(begin: Callable[..., None], given: tuple[Any, ...]) -> None:
+    global _runner  # a pool gives its processes no other place
+    # Whoever stops a service tells all of its processes; a worker finishes what it has begun, and is waited for.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     begin(*given)
+    _runner = asyncio.Runner()
+    Finalize(None, _end, exitpriority=10)
+
+
+def _run(work: Callable[[T], Awaitable[R]], value: T) -> R:
+    assert _runner is not None
+    return _runner.run(_awaited(work, value))
+
+
+async def _awaited(work: Callable[[T], Awaitable[R]], value: T) -> R:
+    return await work(value)
+
+
+def _end() -> None:
+    if _runner is not None:
+        _runner.run(_kept.aclose())
+        _runner.close()
 
 
 def _end_with_parent() -> None:

@@ -35,6 +35,7 @@ class Settings(Section):
     prompt_folders: tuple[Path, ...] = ()
     concurrency: int = Field(default=32, ge=1, le=1024)
     executor: Literal["local", "dask"] = "local"
+    workers: int = Field(default=1, ge=1, le=256)
     dask: Dask = Dask()
     report_url: str | None = None
     logs: Literal["text", "json"] = "text"

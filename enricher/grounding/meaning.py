@@ -107,7 +107,7 @@ class Encoder:
 
         # One text at a time: in int8, what is read together would change one another's last digits, and a verdict must
         # not depend on what was judged before. Batches would save a sixth of the time.
-        read = self._tokenizer.encode(text)
+        read = self._tokenizer.encode(text.encode("utf-8", "replace").decode())  # it takes no lone surrogate
         ids = np.array([read.ids], dtype=np.int64)
         tokens, wholes = self._session.run(["tokens", "text"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         weights = np.array([_weight(token) for token in read.tokens[1:-1]], dtype=np.float32)

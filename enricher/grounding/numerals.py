@@ -158,7 +158,7 @@ def read_cjk(numeral: str) -> float:
 
 
 _GROUP = re.compile(r"(\d[\d,]*(?:\.\d+)?)([十百千万萬億亿]{0,2})")
-MIXED_NUMERAL = re.compile(r"\d[\d,]*(?:\.\d+)?[百千万萬億亿]{1,2}(?:\d+[百千万萬億亿]{0,2})+")
+MIXED_NUMERAL = re.compile(r"(?<!\d)\d[\d,]*(?:\.\d+)?[百千万萬億亿]{1,2}(?:\d+[百千万萬億亿]{0,2})+")
 
 
 def read_mixed(numeral: str) -> float:

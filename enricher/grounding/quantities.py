@@ -1,8 +1,10 @@
 """Find the values in a text: numbers, amounts, measures, shares, dates, times, numbered references."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 from enricher.grounding.bounds import Bound, bound_of_date
 from enricher.grounding.dates import MONTH_NAMES, QUARTER_WORDS, TIME_WORDS, Date, find_dates, find_times
@@ -38,6 +40,8 @@ _RANGE_JOINT = re.compile(r"\s*(?:-|–|—|‑|~|〜|to|bis|à|a|until|through|
 _BETWEEN = re.compile(r"(?:between|zwischen|entre|tra|from|von|de|desde)\s*$", re.I)
 _PHONE_LIKE = re.compile(r"(?:[-–]\d+)+")
 _ORDINAL = re.compile(r"[0-9](?<![\w.].)[0-9]{0,2}(?:st|nd|rd|th)\b")
+_LONGEST_NUMBER = 40  # characters; what is longer is no amount but an id, or noise, and compared as a word
+_start_of = attrgetter("start")
 _FIRST_YEAR = 1000  # a number of years so high is a year
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)")
@@ -75,14 +79,15 @@ def find_quantities(
     _add(found, _worded(text, tokens, words))
     if not text.isascii():
         _add(found, _unspaced(text))
-    found.sort(key=lambda quantity: quantity.start)
     return tuple(_ranged(text, _said_twice(text, found)))
 
 
 def _add(found: list[Quantity], new: list[Quantity]) -> None:
+    """Put the values that overlap none of those found before in their places; a table may hold thousands."""
     for quantity in new:
-        if not any(quantity.start < other.end and other.start < quantity.end for other in found):
-            found.append(quantity)
+        place = bisect_left(found, quantity.end, key=_start_of)
+        if not place or found[place - 1].end <= quantity.start:
+            found.insert(place, quantity)
 
 
 def _dates(text: str, *, names_month: bool, names_quarter: bool) -> list[Quantity]:
@@ -127,7 +132,7 @@ def _digits(text: str, at: int, decimal_comma: bool | None) -> list[Quantity]:
     taken = 0
     for match in _NUMBER.finditer(text, at):
         raw, start, end = match.group(), match.start(), match.end()
-        if start < taken:
+        if start < taken or len(raw) > _LONGEST_NUMBER:
             continue
         if code := _number_code(text, match):
             found.append(code)
@@ -172,6 +177,8 @@ def _number_code(text: str, match: re.Match[str]) -> Quantity | None:
     if not rest or not raw.isdigit():
         return None
     groups = re.split("[-–]", rest.group()[1:])
+    if len(raw) + len(rest.group()) > _LONGEST_NUMBER:
+        return None
     if len(groups) == 1 and groups[0][0] != "0" and int(groups[0]) > int(raw):
         return None
     start, end = match.end() - len(raw), rest.end()

@@ -78,7 +78,7 @@ class Clause:
         self._plain = plain  # the tokens outside of values
         self.quantities = quantities
         ends = tokens or quantities
-        self.start, self.end = ends[0].start, ends[-1].end
+        self.start, self.end = (ends[0].start, ends[-1].end) if ends else (0, 0)  # marks alone hold no word
         if quantities and tokens:
             self.start, self.end = min(self.start, quantities[0].start), max(self.end, quantities[-1].end)
         self.text = text[self.start : self.end]

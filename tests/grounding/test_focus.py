@@ -55,3 +55,8 @@ def test_the_sensitive_places_of_a_text_are_found():
     assert sites_in("Acme must pay 5,000 EUR by 5 May 2024.") == ("amounts", "dates", "modals")
     assert sites_in("All fees under section 4 are due.") == ("clause_numbers", "quantifiers")
     assert sites_in("It rains.") == ()
+
+
+@pytest.mark.parametrize("text", ["", "…", "!!!", "( ) ; —"])
+def test_marks_alone_have_no_sensitive_place(text):
+    assert sites_in(text) == ()

@@ -153,3 +153,9 @@ def test_a_number_and_its_repetition_in_parentheses_are_one_value(text):
 
 def test_different_numbers_side_by_side_stay_two_values():
     assert len(found("sixty (61) days")) == 2
+
+
+def test_a_table_of_thousands_of_numbers_has_them_all_in_order_and_none_twice():
+    values = found("".join(f"{n},x{n};" for n in range(3000)))
+    assert [value.start for value in values] == sorted({value.start for value in values})
+    assert len(values) == 3000

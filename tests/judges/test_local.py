@@ -6,6 +6,9 @@ import pytest
 
 from enricher.grounding.engine import VERSION
 from enricher.judges.local import LocalDiffJudge
+from enricher.judges.local_consistency import LocalConsistencyJudge
+from enricher.judges.local_faithfulness import LocalFaithfulnessJudge
+from enricher.judges.local_halves import LocalHalvesJudge
 from enricher.seams import Judge
 from enricher.verdict import AlignmentStatus, Status, Verdict
 from tests.grounding.items import split
@@ -131,3 +134,15 @@ async def test_where_the_risk_is_high_fewer_answers_pass_as_faithful():
         s.alignment_status for s in balanced.result.segments
     ]
     assert strict.provenance.settings_hash != balanced.provenance.settings_hash
+
+
+@pytest.mark.parametrize("digits", [41, 310, 400, 4301])
+@pytest.mark.parametrize("judge", [LocalDiffJudge, LocalFaithfulnessJudge, LocalConsistencyJudge, LocalHalvesJudge])
+async def test_a_number_of_hundreds_of_digits_is_compared_as_a_word(judge, digits):
+    one, other = "1" * digits, "1" * (digits - 1) + "2"
+    documents = [f"The code is {one} for members.", f"The code of guests is {one}-{other} or {other}.5 days."]
+    verdict = await judge().judge(split("What is the code?", documents, f"The code is {one} for members."))
+    assert verdict.status is Status.OK
+    invented = f"The code is {'3' * digits} for members."
+    wrong = await LocalDiffJudge().judge(split("What is the code?", documents, invented))
+    assert wrong.result.findings

@@ -110,7 +110,10 @@ def _with_unique_ids(documents: Sequence[Document]) -> Iterator[Document]:
             candidate = f"{document.id}#{count}"
             name = candidate if candidate not in taken else name
         seen.add(name)
-        yield document if name == document.id else replace(document, id=name)
+        if name == document.id:
+            yield document
+        else:  # the new name may be that of a duplicate which went before
+            yield replace(document, id=name, aliases=tuple(alias for alias in document.aliases if alias != name))
 
 
 def _reason(item: Item, known: set[SpanId], is_cut: bool) -> RejectReason | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from enricher.steps.extraction import extract
@@ -115,6 +115,7 @@ def test_duplicates_become_aliases_and_keep_every_citation_number():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "a#2", "a#3", "b", ""]), st.sampled_from(["x", "y ", "z", "", " "]))))
+@example([("a", "x"), ("a", "y "), ("a#2", "y ")])
 def test_cleaning_gives_unique_ids_and_loses_no_text(pairs):
     docs = tuple(_document(text, name, number) for number, (name, text) in enumerate(pairs, start=1))
     item = cleaned(_item(docs=docs))

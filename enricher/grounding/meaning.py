@@ -16,8 +16,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enricher.errors import SetupError
-from enricher.grounding.lazy import lazy
 from enricher.grounding.tokens import is_function_word
+from enricher.lazy import lazy
 
 if TYPE_CHECKING:  # a run that compares nothing by meaning, with a model say, does without these 30 MB
     import numpy as np

@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import pairwise
 
-from enricher.grounding.lazy import lazy
 from enricher.grounding.lexicon import word_set
 from enricher.grounding.measures import Quantity
 from enricher.grounding.polarity import Marks, read_marks
 from enricher.grounding.quantities import find_quantities, may_hold_value
 from enricher.grounding.tokens import FULL, LIGHT, Token, Words, fold, lowered
+from enricher.lazy import lazy
 
 _LANGUAGE_WORDS = {
     "en": "the of and is are was to in that it with for as on at by from this be or an which have has not you",

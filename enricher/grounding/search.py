@@ -10,7 +10,6 @@ from itertools import chain, islice, takewhile
 from typing import Generic, NamedTuple, TypeVar
 
 from enricher.grounding.instructions import addresses_the_judge
-from enricher.grounding.lazy import lazy
 from enricher.grounding.opposites import opposites_of
 from enricher.grounding.reading import Reading, read
 from enricher.grounding.recent import Recent
@@ -18,6 +17,7 @@ from enricher.grounding.scope import is_heading
 from enricher.grounding.statements import is_name, statements
 from enricher.grounding.structure import Field, Structure, read_structure
 from enricher.grounding.tokens import fold
+from enricher.lazy import lazy
 from enricher.trace import Document, Item, Sentence
 
 

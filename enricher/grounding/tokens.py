@@ -38,7 +38,7 @@ _TOKEN = re.compile(rf"{_LETTERS}+(?:['’](?:[^\W\d_][{SIGNS_IN_WORDS}]*)+)*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _HIRAGANA_ONLY = re.compile("[\u3040-\u309f\u30fc]+$")
 _DIGITS = re.compile(r"\d")
-_MEMORY = 50_000  # words whose reading is remembered; ids and numbers never end
+_MEMORY = 20_000  # words whose reading is remembered: some 5 MB; ids and numbers never end
 
 _SHORTEST_STEMMED = 3
 # English rules for every language: they are only asked to give the forms of one word the same key.

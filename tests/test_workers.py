@@ -108,6 +108,27 @@ async def test_cancelling_ends_the_processes():
     assert multiprocessing.active_children() == []
 
 
+async def _endless(number: int) -> int:
+    if number:
+        await asyncio.sleep(600)
+    return number
+
+
+async def test_cancelling_does_not_wait_for_what_is_under_way():
+    async def all_of_them() -> None:
+        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_endless, counted()):
+            begun.set()
+
+    begun = asyncio.Event()
+    task = asyncio.create_task(all_of_them())
+    await begun.wait()
+    task.cancel()
+    async with asyncio.timeout(30):
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert multiprocessing.active_children() == []
+
+
 async def test_several_processes_are_refused_where_a_model_is_asked(tmp_path):
     (tmp_path / "in.jsonl").write_text(_record(1))
     settings = load(None, {"ENRICHER_OPENAI__MODEL": "m"})

@@ -65,6 +65,10 @@ class ProcessExecutor:
                 yield await self._next(under_way)
         except BrokenProcessPool as error:
             raise WorkerLost("a worker process was ended from outside; it may have been short of memory") from error
+        except (asyncio.CancelledError, GeneratorExit):
+            for process in list(pool._processes.values()):  # a pool has no word for "at once" before Python 3.14
+                process.kill()
+            raise
         finally:
             for left in under_way:
                 left.cancel()

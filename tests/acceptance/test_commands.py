@@ -41,6 +41,7 @@ def test_ctrl_c_before_a_command_has_begun_ends_without_a_traceback(tmp_path):
     code = """
 import os, signal
 from enricher import cli, logs
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is begun in the background ignores it
 logs.configure = lambda **_: os.kill(os.getpid(), signal.SIGINT)
 cli.main()
 """

@@ -94,29 +94,16 @@ async def test_a_worker_that_is_killed_is_named_after_the_results_before_it():
     assert multiprocessing.active_children() == []
 
 
-async def test_cancelling_ends_the_processes():
-    async def all_of_them() -> None:
-        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_work, counted()):
-            begun.set()
-
-    begun = asyncio.Event()
-    task = asyncio.create_task(all_of_them())
-    await begun.wait()
-    task.cancel()
-    await asyncio.wait([task])
-    assert task.cancelled()
-    assert multiprocessing.active_children() == []
-
-
 async def _endless(number: int) -> int:
     if number:
         await asyncio.sleep(600)
     return number
 
 
-async def test_cancelling_does_not_wait_for_what_is_under_way():
+@pytest.mark.parametrize("work", [_work, _endless])
+async def test_cancelling_ends_the_processes_and_waits_for_nothing_that_is_under_way(work):
     async def all_of_them() -> None:
-        async for _ in ProcessExecutor(workers=1, begin=_begin).map(_endless, counted()):
+        async for _ in ProcessExecutor(workers=1, begin=_begin).map(work, counted()):
             begun.set()
 
     begun = asyncio.Event()

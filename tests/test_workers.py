@@ -94,6 +94,34 @@ async def test_a_worker_that_is_killed_is_named_after_the_results_before_it():
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_killed_worker_holds_up_no_other_even_when_both_had_nothing_to_do(which):
+    async def told() -> AsyncIterator[int]:
+        for number in range(4):
+            yield number
+        await asyncio.sleep(2)  # both wait for work: one at the lock of the queue, which the other holds
+        os.kill(multiprocessing.active_children()[which].pid, signal.SIGKILL)
+        await asyncio.sleep(0.5)
+        yield 4
+
+    async with asyncio.timeout(60):
+        with pytest.raises(WorkerLost):
+            _ = [number async for number in ProcessExecutor(workers=2, begin=_begin).map(_work, told())]
+    assert multiprocessing.active_children() == []
+
+
+async def test_workers_do_not_hear_who_stops_all_processes_even_as_they_are_begun():
+    async def told() -> AsyncIterator[int]:
+        for number in range(8):
+            for child in multiprocessing.active_children():
+                os.kill(child.pid, signal.SIGTERM)
+                os.kill(child.pid, signal.SIGINT)
+            yield number
+
+    found = [number async for number in ProcessExecutor(workers=2, begin=_begin).map(_work, told())]
+    assert sorted(found) == list(range(8))
+
+
 async def _endless(number: int) -> int:
     if number:
         await asyncio.sleep(600)

@@ -57,17 +57,19 @@ class ProcessExecutor:
         under_way: list[asyncio.Future[R]] = []
         try:
             async for value in values:
-                with _unheard(signal.SIGINT):
+                with _unheard(signal.SIGINT, signal.SIGTERM):
                     under_way.append(loop.run_in_executor(pool, _run, work, value))
                 if len(under_way) >= self._workers * (1 + _AHEAD):
                     yield await self._next(under_way)
             while under_way:
                 yield await self._next(under_way)
-        except BrokenProcessPool as error:
-            raise WorkerLost("a worker process was ended from outside; it may have been short of memory") from error
-        except (asyncio.CancelledError, GeneratorExit):
-            for process in list(pool._processes.values()):  # a pool has no word for "at once" before Python 3.14
+        except BaseException as error:
+            # Nobody waits for the others any more; and the one that was lost may hold a lock that they wait for.
+            for process in list(pool._processes.values()):  # a pool has no word for this before Python 3.14
                 process.kill()
+            if isinstance(error, BrokenProcessPool):
+                what = "a worker process was ended from outside; it may have been short of memory"
+                raise WorkerLost(what) from error
             raise
         finally:
             for left in under_way:
@@ -88,12 +90,13 @@ async def kept_open(context: contextlib.AbstractAsyncContextManager[T]) -> T:
 
 
 @contextlib.contextmanager
-def _unheard(number: signal.Signals) -> Iterator[None]:
-    """Let processes that are begun in this block never hear of a signal; this one hears of it afterwards.
+def _unheard(*signals: signal.Signals) -> Iterator[None]:
+    """Let processes that are begun in this block never hear of some signals; this one hears of them afterwards.
 
-    Ctrl-C reaches all processes of a terminal, from their first moment on; the others are told by this one.
+    Ctrl-C reaches all processes of a terminal and a service manager tells all of a service, from their first moment
+    on; but the others finish what they have begun, and are told by this one when there is no more.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:
@@ -102,8 +105,6 @@ def _unheard(number: signal.Signals) -> Iterator[None]:
 
 def _begin(begin: Callable[..., None], given: tuple[Any, ...]) -> None:
     global _runner  # a pool gives its processes no other place
-    # Whoever stops a service tells all of its processes; a worker finishes what it has begun, and is waited for.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     begin(*given)
     _runner = asyncio.Runner()

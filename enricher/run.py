@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from enricher.choosing import HINTED, Choice, Chooser, Into, Request
 from enricher.counting import Counts
@@ -26,12 +26,13 @@ from enricher.steps.rendering import names
 from enricher.store import RunState, Store, Taken, Watermark
 from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _PAGE = 100  # traces pulled together
+_LAST_LOOK_S = 5.0  # that a search under way still has when the run is stopped; service managers kill after 30 and more
 _AGREEMENT = timedelta(days=30)  # how far back the report shows it
 _CAPPED = "the limit of {} traces a run (jobs.{}.budget.max_traces) is reached"
-# The judge may answer next time: the trace stays due, up to _MOST_ATTEMPTS runs.
 _STATES = {RunState.COMPLETED: "finished", RunState.INTERRUPTED: "interrupted", RunState.FAILED: "failed"}
 
 
@@ -178,11 +179,13 @@ class Run:
 
     async def _execute(self) -> RunResult:
         self._handler = handler_for(self._plan, self._store, self._run_id)
-        state, deliveries, reached = RunState.FAILED, Deliveries(), list[Watermark]()
+        state, deliveries = RunState.FAILED, Deliveries()
+        reached: list[Watermark] | None = None
         try:
-            reached = await self._choose()
-            deliveries = await self._judge_and_deliver()
-            if self._stop.is_set():
+            reached = await self._soon(self._choose())
+            if reached is not None:
+                deliveries = await self._judge_and_deliver()
+            if await self._is_cut_short(reached):
                 state = RunState.INTERRUPTED
             elif not self._has_outage:
                 state = RunState.COMPLETED
@@ -197,10 +200,28 @@ class Run:
                 counters=self._meter.figures(report),
                 report=report.model_dump(mode="json"),
                 # Only a complete run moves on: after any other one the next run looks at the same window again.
-                watermarks=reached if state is RunState.COMPLETED else (),
+                watermarks=reached if reached and state is RunState.COMPLETED else (),
             )
             await asyncio.shield(finishing)
         return RunResult(report=report, shown=tuple(self._shown), worst=self._counts.worst_judgement)
+
+    async def _soon(self, work: Awaitable[T]) -> T | None:
+        """Return what comes of some work; None where the run is stopped long before. What it stored stays stored."""
+        working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((working,), timeout=_LAST_LOOK_S)
+            return await working if working.done() else None
+        finally:
+            working.cancel()
+            stopping.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
+
+    async def _is_cut_short(self, reached: list[Watermark] | None) -> bool:
+        """Tell whether a stop has left anything undone; one that comes when all is done changes nothing."""
+        if not self._stop.is_set():
+            return False
+        return reached is None or await self._store.count_due(self._plan.name, only=self._named) > 0
 
     async def match(self) -> list[RuleCount]:
         """Find and sample without storing anything, and return what each rule takes."""
@@ -377,7 +398,7 @@ class Run:
         return reason is not None
 
     async def _leave_rest(self, reason: str, *, unless_none: bool = False) -> None:
-        rest = await self._store.count_due(self._plan.name, self._run_id) if self._named is None else 0
+        rest = await self._store.count_due(self._plan.name, not_of=self._run_id) if self._named is None else 0
         if not rest and unless_none:
             return
         self._counts.chosen += rest

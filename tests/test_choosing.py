@@ -190,7 +190,7 @@ async def test_a_long_list_is_taken_in_while_it_is_found(world):
         async for ref in find(query):
             count += 1
             if count % 600 == 0:
-                recorded.append(await world.store.count_due("nightly", "another run"))
+                recorded.append(await world.store.count_due("nightly"))
             yield ref
 
     world.platform.find = watched

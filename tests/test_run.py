@@ -309,6 +309,45 @@ async def test_stopping_finishes_what_is_under_way_and_leaves_the_rest_due(world
     assert sorted(world.judge.judged) == sorted(world.platform.traces)
 
 
+async def test_a_stop_when_nothing_is_left_to_do_changes_nothing(world):
+    for number in range(5):
+        world.platform.add(f"t{number}")
+    world.platform.hooks = {"annotate": world.stop.set}
+    report = (await world.run()).report
+    assert (report.state, report.scored, report.is_clean) == ("finished", 5, True)
+    assert await world.store.watermark("nightly", "memory", "all") == world.now
+
+
+async def test_a_search_that_ends_soon_after_the_stop_is_heeded(world):
+    world.platform.add("t1", at=START - timedelta(days=9))
+    world.platform.hooks = {"find": world.stop.set}
+    report = (await world.run()).report
+    assert (report.state, report.chosen) == ("finished", 0)
+    assert await world.store.watermark("nightly", "memory", "all") == world.now
+
+
+async def test_a_stop_ends_a_search_that_goes_on_and_on(world, monkeypatch):
+    monkeypatch.setattr("enricher.run._LAST_LOOK_S", 0.1)
+    for number in range(700):
+        world.platform.add(f"t{number}")
+    find = world.platform.find
+
+    async def endless(query):
+        async for ref in find(query):
+            yield ref
+        world.stop.set()
+        await asyncio.Event().wait()
+
+    world.platform.find = endless
+    report = (await asyncio.wait_for(world.run(), 30)).report
+    assert (report.state, report.scored, world.platform.writes) == ("interrupted", 0, [])
+    assert await world.store.watermark("nightly", "memory", "all") is None
+    assert await world.store.count_due("nightly") == 500  # a batch that was found
+    world.platform.find = find
+    world.stop.clear()
+    assert (await world.run()).report.scored == 700
+
+
 async def test_cancelling_at_once_loses_and_repeats_nothing(world):
     for number in range(30):
         world.platform.add(f"t{number}")

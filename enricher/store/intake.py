@@ -74,10 +74,13 @@ def take_due(
     ]
 
 
-def count_due(connection: Connection, job: str, run_id: str) -> int:
-    """Count the due traces that a run has not taken."""
-    open_ones = (refs.c.job == job, REF_IS_OPEN, refs.c.state == RefState.DUE.value)
-    query = select(func.count()).where(*open_ones, or_(refs.c.run_id.is_(None), refs.c.run_id != run_id))
+def count_due(connection: Connection, job: str, not_of: str | None, only: Collection[str] | None) -> int:
+    """Count the due traces: all, those that the run `not_of` has not taken, or those among some ids."""
+    query = select(func.count()).where(refs.c.job == job, REF_IS_OPEN, refs.c.state == RefState.DUE.value)
+    if not_of is not None:
+        query = query.where(or_(refs.c.run_id.is_(None), refs.c.run_id != not_of))
+    if only is not None:
+        query = query.where(refs.c.trace_id.in_(only))
     return int(connection.execute(query).scalar_one())
 
 

@@ -206,9 +206,9 @@ class Store:
         """
         return await self._writer.write(lambda c: intake.take_due(c, job, run_id, limit, only, self.clock()))
 
-    async def count_due(self, job: str, run_id: str) -> int:
-        """Count the due traces that a run has not taken."""
-        return await self._read(lambda c: intake.count_due(c, job, run_id))
+    async def count_due(self, job: str, *, not_of: str | None = None, only: Collection[str] | None = None) -> int:
+        """Count the due traces: all, those that a run has not taken, or those among some ids."""
+        return await self._read(lambda c: intake.count_due(c, job, not_of, only))
 
     async def give_up_deferred(self, job: str, run_id: str, *, first_seen_before: datetime) -> list[TraceRef]:
         """Reject, as still_running, deferred traces first seen before a moment; return them for the log."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, null, or_, select, update
 
+from enricher.store.drafts import ITEM
 from enricher.store.intake import ref_records
 from enricher.store.outbox import outbox_records
 from enricher.store.records import (
@@ -35,7 +36,6 @@ from enricher.store.schema import (
     runs,
     watermarks,
 )
-from enricher.store.settlement import ITEM
 from enricher.store.upsert import insert_into
 from enricher.trace import Rejection, RejectReason, SpanId, TraceId
 from enricher.verdict import DeliveryState, Status, Verdict

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from enricher.store.drafts import ITEM
 from enricher.store.forgetting import forgotten_among
 from enricher.store.records import digest
 from enricher.store.schema import pairs
-from enricher.store.settlement import ITEM
 from enricher.store.store import Store
 from enricher.store.upsert import insert_into
 from enricher.trace import Item, Pair

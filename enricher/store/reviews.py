@@ -7,10 +7,11 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Select, String, func, select, type_coerce, update
 
 from enricher.store import queue
+from enricher.store.drafts import annotation_rows
 from enricher.store.history import evaluation_records, review_records
 from enricher.store.records import EvaluationRecord, ReviewRecord, ReviewState
 from enricher.store.schema import decisions, evaluations, review_items
-from enricher.store.settlement import annotation_rows, write_over
+from enricher.store.settlement import write_over
 from enricher.store.upsert import insert_into
 from enricher.verdict import Annotation
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select
 
+from enricher.store.drafts import ITEM
 from enricher.store.records import EvaluationKey, item_id
 from enricher.store.schema import evaluations, items
-from enricher.store.settlement import ITEM
 from enricher.store.store import Store
 from enricher.trace import Item
 from enricher.verdict import Verdict

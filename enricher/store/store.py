@@ -17,6 +17,7 @@ from enricher.errors import EnricherError, TryAgain
 from enricher.store import alarms, forgetting, gauges, history, intake, leases, outbox, reviews, schedules, settlement
 from enricher.store.agreement import Agreement, agreement
 from enricher.store.alarms import Alarm
+from enricher.store.drafts import draft_of
 from enricher.store.engine import connect, parse_url, patiently, plain_errors
 from enricher.store.gauges import FinishedRun, Queues
 from enricher.store.migrate import bring_up_to_date
@@ -229,7 +230,7 @@ class Store:
 
         Safe to repeat: a verdict that is there stays, with its write-backs; only a failure is replaced.
         """
-        return await self._writer.join(settlement.settle_all, (settlement_, self.clock()))
+        return await self._writer.join(settlement.settle_all, draft_of(settlement_, self.clock()))
 
     async def known_evaluation(self, key: EvaluationKey) -> Verdict | None:
         """Return the verdict (OK or NO_CLAIMS) that is known for this key."""

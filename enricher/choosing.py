@@ -1,4 +1,4 @@
-"""Which traces a run takes: rules become queries, what the platform finds is sampled."""
+"""Which traces a run takes: rules become queries, what the platform finds is sampled and recorded."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -11,9 +11,10 @@ from enricher.progress import Reporter
 from enricher.report import RuleCount
 from enricher.seams import Connector
 from enricher.settings import Job, Rule
+from enricher.steps.redaction import RedactionRules, redact_ref
 from enricher.steps.selection import sample
 from enricher.store import Hint, RunState, Store
-from enricher.trace import ReportFilter, SpanFilter, TraceQuery, TraceRef
+from enricher.trace import ReportFilter, SpanFilter, TraceId, TraceQuery, TraceRef
 
 log = logging.getLogger(__name__)
 
@@ -180,6 +181,43 @@ class Chooser:
         mark = min([end - self._job.first_window, *sane[:1]])
         log.warning("job %s, rule %s: the clock has gone back; looking again from %s", self._name, rule.name, mark)
         return mark
+
+
+class TakingIn:
+    """Takes what one rule finds into the store, and counts what was known before this run."""
+
+    def __init__(
+        self, store: Store, job: str, redaction: RedactionRules, seen: set[TraceId] | None, *, again: bool
+    ) -> None:
+        self._store = store
+        self._job = job
+        self._redaction = redaction
+        self._seen = seen  # what the rules before have taken, if that is kept
+        self.own: set[TraceId] = set()  # what this one has taken, if that is kept
+        self._again = again  # traces named by hand or window are judged again if anything about them has changed
+        self._added = 0
+        self._known = 0
+
+    @property
+    def known(self) -> int:
+        """Return how many were known."""
+        return max(self._known, 0)
+
+    def begin(self) -> None:
+        """Begin, again where an attempt broke off: what that one added will be known, and was not known before."""
+        self._known = -self._added
+
+    async def take(self, refs: Sequence[TraceRef]) -> None:
+        """Take a batch in."""
+        redacted = [redact_ref(ref, self._redaction) for ref in refs]
+        intake = await self._store.take_in(self._job, redacted, again=self._again)
+        if intake.forgotten:
+            log.warning("job %s: %d forgotten traces stay out", self._job, intake.forgotten)
+        self._added += intake.new + intake.again
+        self._known += intake.known
+        if self._seen is not None:
+            self._known -= sum(ref.trace_id in self._seen for ref in refs)
+            self.own.update(ref.trace_id for ref in refs)
 
 
 def _is_of(hint: Hint, ref: TraceRef | None) -> bool:

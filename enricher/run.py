@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from enricher.choosing import HINTED, Choice, Chooser, Into, Request
+from enricher.choosing import HINTED, Choice, Chooser, Into, Request, TakingIn
 from enricher.counting import Counts
 from enricher.delivery import Deliveries, deliver
 from enricher.errors import BadReply, TryAgain
@@ -21,7 +21,6 @@ from enricher.progress import Reporter
 from enricher.report import AgreementRate, Finding, RuleCount, RunReport
 from enricher.seams import Connector, Executor
 from enricher.settings import Job, Rule
-from enricher.steps.redaction import redact_ref
 from enricher.steps.rendering import names
 from enricher.store import RunState, Store, Taken, Watermark
 from enricher.trace import Item, RawTrace, Rejection, TraceId, TraceRef
@@ -84,40 +83,6 @@ class Remote(Protocol):
 def handler_for(plan: Plan, store: Store, run_id: str) -> Handler:
     """Make what handles the traces of a run."""
     return Handler(run_id=run_id, job=plan.name, connector=plan.connector, pipeline=plan.pipeline, store=store)
-
-
-class _TakingIn:
-    """Takes what one rule finds into the store, and counts what was known before this run."""
-
-    def __init__(self, plan: Plan, store: Store, seen: set[TraceId] | None, *, again: bool) -> None:
-        self._plan = plan
-        self._store = store
-        self._seen = seen  # what the rules before have taken, if that is kept
-        self.own: set[TraceId] = set()  # what this one has taken, if that is kept
-        self._again = again  # traces named by hand or window are judged again if anything about them has changed
-        self._added = 0
-        self._known = 0
-
-    @property
-    def known(self) -> int:
-        """Return how many were known."""
-        return max(self._known, 0)
-
-    def begin(self) -> None:
-        """Begin, again where an attempt broke off: what that one added will be known, and was not known before."""
-        self._known = -self._added
-
-    async def take(self, refs: Sequence[TraceRef]) -> None:
-        """Take a batch in."""
-        redacted = [redact_ref(ref, self._plan.pipeline.redaction) for ref in refs]
-        intake = await self._store.take_in(self._plan.name, redacted, again=self._again)
-        if intake.forgotten:
-            log.warning("job %s: %d forgotten traces stay out", self._plan.name, intake.forgotten)
-        self._added += intake.new + intake.again
-        self._known += intake.known
-        if self._seen is not None:
-            self._known -= sum(ref.trace_id in self._seen for ref in refs)
-            self.own.update(ref.trace_id for ref in refs)
 
 
 async def _nowhere(refs: Sequence[TraceRef]) -> None:
@@ -276,7 +241,13 @@ class Run:
         # The ids of a night are many: they are kept only where one can come twice, or is asked for by name.
         seen: set[TraceId] | None = set() if len(rules) > 1 or self._request.trace_ids else None
         for rule in rules:
-            taking = _TakingIn(self._plan, self._store, seen, again=not self._request.is_by_watermark)
+            taking = TakingIn(
+                self._store,
+                self._plan.name,
+                self._plan.pipeline.redaction,
+                seen,
+                again=not self._request.is_by_watermark,
+            )
             try:
                 choice = await self._ask(rule, taking.take, begin=taking.begin)
             except (TryAgain, BadReply) as error:

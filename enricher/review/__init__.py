@@ -1,1 +1,1 @@
-"""Web pages and webhooks: what people and platforms reach over HTTP."""
+"""Work through what people are asked: the queue, the decisions, and the hints that webhooks bring."""

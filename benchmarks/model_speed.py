@@ -1,13 +1,16 @@
 """Traces judged by a model that answers after 200 ms: a whole run against the least that a client can do.
 
     python benchmarks/model_speed.py --traces 500 --in-flight 32,128 --repeat 3 [--judge faithfulness] [--store DIR]
+    python benchmarks/model_speed.py --traces 500 --in-flight 64 --bucket 20,50,200 [--burst 10] [--retry-after-ms]
 
 The product does all of a run: extraction, prompt, call, reading and verifying the reply, the second check of what was
 found, settling into SQLite, and delivery to a platform that accepts everything, where each trace gets one annotation
 (as on LangSmith) or, with --document-annotations, six (as on Phoenix). The floor is a bare `aiohttp` client that sends
 prompts of the same size to the same server and counts the supported sentences. Each measurement is a process of its
 own, and of --repeat the best counts, because the machine may be shared. The last rows have faults: 5 % answered 429
-with Retry-After, 2 % answered 500, 3 % cut off in the middle of their JSON.
+with Retry-After, 2 % answered 500, 3 % cut off in the middle of their JSON. With --bucket the server instead answers so
+many requests a second and refuses the others; the least is then the time in which it can answer one request a trace,
+and every run is a row.
 """
 
 import argparse
@@ -32,7 +35,7 @@ from benchmarks.parts.workload import Case, cases, is_faithful
 Verdicts = dict[str, bool]  # by tag: whether all is supported
 Timed = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # does some work, and notes what it takes
 FAULTS = {"refused": 0.05, "failed": 0.02, "cut": 0.03}
-_RETRIES = 8
+_RETRIES = 100  # under a limit most requests are refused
 
 
 @dataclass
@@ -89,6 +92,8 @@ async def floor(options: argparse.Namespace, timed: Timed) -> Verdicts:
                             labels = {entry.get("status") or entry.get("verdict") for entry in entries}
                             return case.tag, "UNSUPPORTED" not in labels
                         pause = float(response.headers.get("retry-after", 0.1 * 2**attempt))
+                        if milliseconds := response.headers.get("retry-after-ms"):
+                            pause = float(milliseconds) / 1000
                     await asyncio.sleep(pause)
                 return None
 
@@ -194,6 +199,18 @@ def compare(server: ModelServer, options: argparse.Namespace, in_flight: int, fa
         print(_line(*row, f"{one.system_s:.2f}", f"{one.peak_mb:.0f}", one.right, one.wrong, one.lost), flush=True)
 
 
+def under_limit(server: ModelServer, options: argparse.Namespace, in_flight: int, rate: float) -> None:
+    """Measure all contestants in turn under a limit that the server keeps."""
+    burst = options.burst or rate
+    least = max(0.0, options.traces - burst) / rate + options.latency
+    for _ in range(options.repeat):
+        for name in CONTESTANTS:
+            server.reset(Behaviour(options.latency, rate=rate, burst=burst, says_ms=options.retry_after_ms))
+            one, refused = measured_apart(name, server, options, in_flight), server.counts().refused
+            row = (name, in_flight, f"{rate:g}", f"{burst:g}", one.calls, refused, f"{one.wall_s:.2f}", f"{least:.2f}")
+            print(_line(*row, f"{one.wall_s / least:.2f}", one.right, one.wrong, one.lost), flush=True)
+
+
 def _line(*cells: object) -> str:
     return " ".join(f"{cell!s:>11}" for cell in cells)
 
@@ -207,6 +224,13 @@ def main() -> None:
     parser.add_argument("--document-annotations", action="store_true", help="each document is annotated too")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds until the model answers")
+    parser.add_argument(
+        "--bucket", help="requests a second that the server answers, one or more; it refuses the others"
+    )
+    parser.add_argument(
+        "--burst", type=float, help="requests that it answers at once before; a second's worth if not given"
+    )
+    parser.add_argument("--retry-after-ms", action="store_true", help="it says in milliseconds too how long to wait")
     parser.add_argument("--store", help="folder for the store, such as /dev/shm where disks are slow or shared")
     parser.add_argument("--contestant", choices=CONTESTANTS, help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
@@ -214,10 +238,17 @@ def main() -> None:
     if options.contestant:
         print(json.dumps(asdict(measure(options.contestant, options))))
         return
+    levels = [int(level) for level in options.in_flight.split(",")]
+    if options.bucket:
+        heads = ("", "in flight", "a second", "burst", "requests", "refused", "wall s", "least s", "wall/least")
+        print(_line(*heads, "right", "wrong", "lost"))
+        with running() as server:
+            for rate in options.bucket.split(","):
+                under_limit(server, options, levels[0], float(rate))
+        return
     heads = ("", "in flight", "faults", "calls", "wall s", "wall/limit", "wall/floor", "CPU ms/call", "user s")
     print(_line(*heads, "system s", "peak MB", "right", "wrong", "lost"))
     with running() as server:
-        levels = [int(level) for level in options.in_flight.split(",")]
         for in_flight in levels:
             compare(server, options, in_flight, {})
         compare(server, options, levels[0], FAULTS)

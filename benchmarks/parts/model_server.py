@@ -3,13 +3,15 @@
 It speaks just enough of the chat-completions protocol for `diff@v2` and `faithfulness@v2`. Every fourth trace is
 unfaithful in its second sentence (the number in its tag REF-00000 leaves 3 when divided by 4), so that a verdict that
 went to the wrong trace shows. Faults come by the count of requests, at exact rates: 429 with Retry-After, 500, and
-replies cut off in the middle of their JSON.
+replies cut off in the middle of their JSON. A limit is a bucket of requests that is filled at its rate: who finds it
+empty is refused at once and told when it holds a request again, in whole seconds and on demand in milliseconds too.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -51,6 +53,26 @@ class Behaviour:
     failed: float = 0.0
     cut: float = 0.0
     retry_after_s: float = 1.0
+    rate: float = 0.0  # requests a second that are answered; 0: all
+    burst: float = 1.0  # requests that the bucket holds
+    says_ms: bool = False  # how long to wait is also said in milliseconds
+
+
+class Bucket:
+    """Requests that may still be answered."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate, self._burst = rate, burst
+        self._left, self._at = burst, time.monotonic()
+
+    def take(self) -> float:
+        """Take one, or return in how many seconds there is one."""
+        now = time.monotonic()
+        self._left, self._at = min(self._burst, self._left + self._rate * (now - self._at)), now
+        if self._left < 1:
+            return (1 - self._left) / self._rate
+        self._left -= 1
+        return 0.0
 
 
 @dataclass
@@ -59,6 +81,7 @@ class State:
 
     behaviour: Behaviour = field(default_factory=Behaviour)
     counts: Counts = field(default_factory=Counts)
+    bucket: Bucket | None = None
 
 
 def reply(prompt: str) -> str:
@@ -123,12 +146,16 @@ class Connection(asyncio.Protocol):
         if path == "/counts":
             return self._send(200, asdict(state.counts))
         if path == "/reset":
-            state.behaviour, state.counts = Behaviour(**json.loads(body)), Counts()
+            state.behaviour, state.counts = (wanted := Behaviour(**json.loads(body))), Counts()
+            state.bucket = Bucket(wanted.rate, wanted.burst) if wanted.rate else None
             return self._send(200, {})
         if not path.endswith("/chat/completions"):
             return self._send(404, {"error": {"message": f"there is nothing at {path}"}})
         counts = state.counts
         counts.requests += 1
+        if state.bucket and (wait := state.bucket.take()):
+            counts.refused += 1
+            return self._send(429, {"error": {"message": "Rate limit reached"}}, after=wait)
         counts.in_flight += 1
         counts.most_in_flight = max(counts.most_in_flight, counts.in_flight)
         counts.first = counts.first or time.monotonic()
@@ -158,7 +185,9 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         content = json.dumps(payload).encode()
-        extra = b"Retry-After: %g\r\n" % after if after is not None else b""
+        extra = b"Retry-After: %d\r\n" % math.ceil(after) if after is not None else b""
+        if after is not None and self._state.behaviour.says_ms:
+            extra += b"Retry-After-Ms: %d\r\n" % math.ceil(1000 * after)
         head = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
         self._transport.write(head % (status, _REASONS[status], len(content), extra) + content)
 

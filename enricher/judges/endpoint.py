@@ -15,6 +15,7 @@ from enricher.judges.deadline import Deadline
 from enricher.judges.dialect import Dialect, Question
 from enricher.judges.gate import Gate
 from enricher.judges.pace import Pace
+from enricher.judges.tempo import Tempo
 from enricher.judges.wire import Answered, Unreached, retry_after
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Endpoint:
         )
         self._limits = limits
         self._has_others = has_others  # which can be asked while this one wants to be left alone
-        self._refusals = 0  # since the last answer
+        self._tempo = Tempo(sleep=sleep, clock=clock)
         self._sleep = sleep
         self._jitter = jitter
         self._clock = clock
@@ -134,10 +135,12 @@ class Endpoint:
                     raise Down(self.outage or f"the model server at {self.address.place} is down")
                 question.slot = await self._pace.start(tokens)
                 deadline.put_off(self._clock() - queued)
-                if (wait := self.wait) > 0:
-                    if wait > deadline.left:
-                        raise Down(f"the server asks to be left alone for {wait:.0f} s, which is past the deadline")
-                    await self._sleep(spread(wait, self._jitter))
+                await self._rest(deadline)
+                ready = self._clock()
+                started = await self._tempo.start()
+                if started > ready:
+                    deadline.put_off(started - ready)
+                    await self._rest(deadline)
                 turn.begin()
                 answered = await self.transport.send(body, timeout_s=min(self._limits.timeout_s, deadline.left))
             except Unreached as error:
@@ -150,30 +153,37 @@ class Endpoint:
             except BaseException:
                 self._breaker.abandoned(entry)
                 raise
-            turn.is_overloaded = answered.status in _OVERLOAD
-            self._note(answered, question, entry)
+            after = retry_after(answered.headers) if answered.status in _OVERLOAD else None
+            # Refusals that say when to come back set the tempo; only where there is another endpoint they don't.
+            turn.is_overloaded = answered.status in _OVERLOAD and (not after or self._has_others)
+            self._note(answered, question, entry, started, after)
         # Whoever waited for the place sends first: what this answer says is worked out while the next are under way.
         for _ in range(_HOPS):
             await asyncio.sleep(0)
         return answered
 
-    def _note(self, answered: Answered, question: Question, entry: Entry) -> None:
+    async def _rest(self, deadline: Deadline) -> None:
+        if (wait := self.wait) > 0:
+            if wait > deadline.left:
+                raise Down(f"the server asks to be left alone for {wait:.0f} s, which is past the deadline")
+            await self._sleep(spread(wait, self._jitter))
+
+    def _note(self, answered: Answered, question: Question, entry: Entry, started: float, after: float | None) -> None:
         if answered.status >= 500:
             self._breaker.failed(question, entry)
         else:
             self._breaker.succeeded()
         if answered.status == 200:
-            self._refusals = 0
+            self._tempo.answered()
             return
         if question.slot is not None:
             question.slot.amount = 0  # a refused request used no tokens
-        after = retry_after(answered.headers) if answered.status in _OVERLOAD else None
-        if after:
-            self._refusals += 1
-            # One refusal among answers, and the call that met it waits. Of several in a row, or of a long rest, all
-            # calls are meant; and where another endpoint can be asked, none need wait.
-            if self._refusals > 1 or after > _SHORT_S or self._has_others:
-                self._resumes = max(self._resumes, self._clock() + after)
+        if not after:
+            return
+        # Where another endpoint can be asked, none need wait. Else the call that was refused waits for itself, and all
+        # do when a limit shows that was not known, or for a long rest.
+        if self._has_others or self._tempo.refused(started, after) or after > _SHORT_S:
+            self._resumes = max(self._resumes, self._clock() + after)
 
     @property
     def transport(self) -> "Transport":

@@ -409,16 +409,43 @@ async def test_a_short_refusal_among_answers_holds_back_the_call_that_met_it_and
     assert 2 <= sleeps[0] < 3
 
 
-async def test_short_refusals_in_a_row_are_meant_for_all_calls(server):
-    server.script(SLOW, SLOW, Say("{}"), when="told")
+async def test_many_short_refusals_are_a_limit_and_meant_for_all_calls(server):
+    server.script(*[SLOW] * 4, Say("{}"), when="told")
     sleeps = Sleeps()
     options = ChatOptions(base_url=server.url, model="m", api_key=KEY)
     chat = Chat(options, sleep=sleeps, jitter=lambda: 0.0, clock=lambda: 0.0)
     await ask(chat, "told JSON")
-    assert len(sleeps) == 3  # after each of them, and as one of all calls
+    assert sleeps[:5] == [2.0] * 5  # after each of them, and as one of all calls
+    sleeps.clear()
     await ask(chat, "other JSON")
-    assert sleeps == [2.0] * 4
+    assert sleeps[0] == 2.0
+    assert sleeps[1] > 2.0  # at the rate that was borne
     await chat.aclose()
+
+
+@pytest.mark.parametrize(("headers", "limit"), [({"Retry-After": "2"}, 16), ({}, 8)])
+async def test_the_gate_narrows_for_refusals_that_do_not_say_when_to_come_back(server, connect, headers, limit):
+    server.script(*[Fail(429, headers=headers)] * 3, Say("{}"), when="told")
+    chat, _ = connect(server, concurrency=16)
+    await ask(chat, "told JSON")
+    assert chat.gate.limit == limit
+
+
+async def test_under_a_limit_calls_are_spaced_out(server, connect):
+    chat, sleeps = connect(server, concurrency=8)
+    let_through = 0
+
+    def answer(request):
+        nonlocal let_through
+        if let_through > 20 + 10 * sum(sleeps):
+            return SLOW
+        let_through += 1
+        return Say("{}")
+
+    server.default = answer
+    replies = await asyncio.gather(*(ask(chat, f"{number} JSON") for number in range(200)))
+    assert all(isinstance(reply, Reply) for reply in replies)
+    assert len(server.requests) < 300
 
 
 async def test_refusals_that_say_when_to_come_back_use_up_no_attempts(server, connect):
@@ -428,7 +455,7 @@ async def test_refusals_that_say_when_to_come_back_use_up_no_attempts(server, co
     reply = await ask(chat, "at last JSON")
     assert isinstance(reply, Reply)
     assert reply.usage.calls == 7
-    assert len(sleeps) == 6
+    assert all(pause >= 2 for pause in sleeps)
     assert (await ask(chat, "never JSON")).status is Status.JUDGE_UNAVAILABLE
     assert len(server.requests) == 7 + 12
 

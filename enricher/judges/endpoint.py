@@ -154,8 +154,7 @@ class Endpoint:
                 self._breaker.abandoned(entry)
                 raise
             after = retry_after(answered.headers) if answered.status in _OVERLOAD else None
-            # Refusals that say when to come back set the tempo; only where there is another endpoint they don't.
-            turn.is_overloaded = answered.status in _OVERLOAD and (not after or self._has_others)
+            turn.is_overloaded = answered.status in _OVERLOAD
             self._note(answered, question, entry, started, after)
         # Whoever waited for the place sends first: what this answer says is worked out while the next are under way.
         for _ in range(_HOPS):

@@ -11,6 +11,7 @@ from enricher.errors import SetupError, TryAgain
 try:
     from distributed import Client
     from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
     from distributed.scheduler import KilledWorker
 except ModuleNotFoundError as missing:
     raise SetupError("executor: dask needs the package; install trace-enricher[dask]") from missing
@@ -84,6 +85,8 @@ class DaskExecutor:
             return result
         except KilledWorker as error:
             raise TryAgain(f"workers die on the same page of traces: {error}") from error
+        except CommClosedError as error:  # while a result was on its way
+            raise TryAgain(f"the Dask scheduler at {self._address} is gone") from error
         except FutureCancelledError as error:
             raise TryAgain(f"the Dask scheduler at {self._address} has lost the work") from error
         finally:

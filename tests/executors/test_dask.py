@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from distributed import LocalCluster
+from distributed.comm.core import CommClosedError
 
 from enricher.errors import SetupError, TryAgain
 from enricher.executors.dask import DaskExecutor
@@ -85,6 +86,18 @@ async def test_a_page_that_kills_every_worker_is_given_up(cluster):
             _ = [result async for result in DaskExecutor(cluster.address).map(kill, numbers(1))]
     finally:
         replacing.cancel()
+
+
+async def test_a_scheduler_that_goes_away_while_a_result_is_on_its_way_is_an_outage(cluster, monkeypatch):
+    cluster.add_worker()
+
+    async def cut_off(client, futures):
+        raise CommClosedError("Stream is closed")
+
+    monkeypatch.setattr("distributed.Client._gather", cut_off)
+    with pytest.raises(TryAgain, match="scheduler"):
+        async for _ in DaskExecutor(cluster.address).map(doubled, numbers(4)):
+            pass
 
 
 async def test_a_scheduler_that_goes_away_is_an_outage_and_not_a_wait_for_ever(cluster):

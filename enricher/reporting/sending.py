@@ -9,7 +9,6 @@ from enricher.printing import visible
 from enricher.report import ReportState, RunReport, SentReport
 from enricher.reporting.gathering import full_report
 from enricher.reporting.nouns import FullReport, to_json
-from enricher.reporting.page import as_html
 from enricher.settings import Settings, Webhook
 from enricher.store import Store
 from enricher.webhooks import plain_for_slack, post
@@ -25,6 +24,9 @@ async def send(store: Store, settings: Settings, run: RunReport) -> RunReport:
     job = settings.jobs.get(run.job)
     if job is None or not job.send_report or not run.run_id:
         return run
+    # Most runs send none, and need not load what makes pages.
+    from enricher.reporting.page import as_html
+
     try:
         full = await full_report(store, run, settings.connections)
         page = as_html(full)

@@ -1,15 +1,16 @@
 """Bring a store to the present schema when it is opened, one process at a time."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, inspect, text
 
 from enricher.errors import SetupError
 from enricher.store.engine import WRITES, plain_errors
 from enricher.store.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _SCRIPTS = Path(__file__).resolve().parent / "migrations"
 # Any number will do, as long as every version of the product uses the same.
@@ -32,8 +33,10 @@ def bring_up_to_date(engine: Engine) -> None:
         _migrate(connection)
 
 
-def alembic_config(connection: Connection) -> Config:
+def alembic_config(connection: Connection) -> "Config":
     """Make the configuration under which Alembic finds the migrations of this installation."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -41,6 +44,10 @@ def alembic_config(connection: Connection) -> Config:
 
 
 def _migrate(connection: Connection) -> None:
+    # Nearly every store is up to date, and need not wait for the package and all that it brings along.
+    from alembic import command
+    from alembic.util import CommandError
+
     version = _version(connection)
     if version is None:
         foreign = sorted(set(metadata.tables) & set(inspect(connection).get_table_names()))

@@ -1,5 +1,6 @@
 """The smallest stand-ins for the seams, for tests of what lies between them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -213,3 +214,19 @@ class ScriptedJudge:
 
     async def aclose(self) -> None:
         """Have nothing to release."""
+
+
+class SleepersClock:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.now += seconds
+        await asyncio.sleep(0)

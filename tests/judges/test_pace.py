@@ -1,24 +1,9 @@
 """No minute holds more requests or tokens than allowed, wherever it begins."""
 
-import asyncio
-
 import pytest
 
 from enricher.judges.pace import Pace
-
-
-class Clock:
-    """A clock that moves when somebody sleeps."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.now += seconds
-        await asyncio.sleep(0)
+from tests.doubles import SleepersClock
 
 
 def most_in_a_minute(starts):
@@ -27,7 +12,7 @@ def most_in_a_minute(starts):
 
 @pytest.mark.parametrize("limit", [1, 3, 10, 60, 500])
 async def test_requests_keep_to_the_limit_over_any_minute(limit):
-    clock = Clock()
+    clock = SleepersClock()
     pace = Pace(requests=limit, tokens=None, sleep=clock.sleep, clock=clock)
     starts = []
     for _ in range(3 * limit):
@@ -39,7 +24,7 @@ async def test_requests_keep_to_the_limit_over_any_minute(limit):
 
 
 async def test_tokens_keep_to_the_limit_over_any_minute():
-    clock = Clock()
+    clock = SleepersClock()
     pace = Pace(requests=None, tokens=1000, sleep=clock.sleep, clock=clock)
     starts = []
     for amount in (400, 500, 300, 900, 100, 50, 1000, 20):
@@ -49,7 +34,7 @@ async def test_tokens_keep_to_the_limit_over_any_minute():
 
 
 async def test_a_request_larger_than_the_limit_is_sent_alone():
-    clock = Clock()
+    clock = SleepersClock()
     pace = Pace(requests=None, tokens=1000, sleep=clock.sleep, clock=clock)
     await pace.start(10)
     await pace.start(5000)
@@ -59,7 +44,7 @@ async def test_a_request_larger_than_the_limit_is_sent_alone():
 
 
 async def test_tokens_that_were_not_used_are_given_back():
-    clock = Clock()
+    clock = SleepersClock()
     pace = Pace(requests=None, tokens=1000, sleep=clock.sleep, clock=clock)
     slot = await pace.start(900)
     slot.amount = 100
@@ -68,7 +53,7 @@ async def test_tokens_that_were_not_used_are_given_back():
 
 
 async def test_without_limits_nothing_waits():
-    clock = Clock()
+    clock = SleepersClock()
     pace = Pace(requests=None, tokens=None, sleep=clock.sleep, clock=clock)
     for _ in range(1000):
         await pace.start(10**6)

@@ -1,33 +1,19 @@
 """A server's limit is found from what it refuses, kept to, and followed; refusals at random slow nobody down."""
 
-import asyncio
 import math
 import random
 
 import pytest
 
 from enricher.judges.tempo import Tempo
-
-
-class Clock:
-    """A clock that moves when somebody sleeps."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.now += seconds
-        await asyncio.sleep(0)
+from tests.doubles import SleepersClock
 
 
 class Limited:
     """Calls to a server that holds so many requests at most, and gets so many new ones a second."""
 
     def __init__(self, rate, burst, *, noise=0.0):
-        self.clock = Clock()
+        self.clock = SleepersClock()
         self.tempo = Tempo(sleep=self.clock.sleep, clock=self.clock)
         self.rate, self.burst, self.noise = rate, burst, noise
         self._left, self._at = burst, 0.0
@@ -55,7 +41,7 @@ class Limited:
 
 
 async def test_a_few_refusals_among_answers_change_nothing():
-    clock = Clock()
+    clock = SleepersClock()
     tempo = Tempo(sleep=clock.sleep, clock=clock)
     for number in range(2000):
         started = await tempo.start()
@@ -115,7 +101,7 @@ async def test_refusals_at_random_end_the_time_of_a_limit_that_is_gone():
 
 
 async def test_calls_that_were_under_way_are_counted_when_they_are_refused():
-    clock = Clock()
+    clock = SleepersClock()
     tempo = Tempo(sleep=clock.sleep, clock=clock)
     started = [await tempo.start() for _ in range(64)]
     clock.now = 0.1
